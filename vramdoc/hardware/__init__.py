@@ -1,0 +1,1 @@
+"""GPUs and links as data."""
