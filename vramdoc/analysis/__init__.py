@@ -1,0 +1,1 @@
+"""Pure functions over reports: what a person asks of the figures."""

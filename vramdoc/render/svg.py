@@ -1,0 +1,51 @@
+"""The terminal view as a picture: one SVG file that asks nothing of the network."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from io import StringIO
+
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+
+from vramdoc.render.style import clean
+from vramdoc.render.terminal import layout, view_canvas
+from vramdoc.report import Report
+
+_FONT_FACE = re.compile(r"@font-face\s*\{\{.*?\}\}\s*", re.DOTALL)
+_FONTS = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+_ANSI = [
+    (40, 44, 52), (210, 72, 59), (63, 155, 79), (191, 143, 29),
+    (74, 143, 217), (143, 116, 214), (47, 165, 152), (200, 204, 212),
+]  # fmt: skip
+_THEME = TerminalTheme((24, 27, 33), (214, 218, 226), _ANSI, _ANSI)
+
+
+def render(report: Report, *, width: int = 100) -> str:
+    """The view in ``width`` columns, light on dark."""
+    # A narrow import path: the template is rich's own, less the fonts that it would load from elsewhere.
+    from rich.console import CONSOLE_SVG_FORMAT
+
+    canvas = view_canvas(width)
+    console = Console(
+        width=canvas.width,
+        file=StringIO(),
+        record=True,
+        force_terminal=True,
+        color_system="truecolor",
+        no_color=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    console.print(layout(report, canvas))
+    template = _FONT_FACE.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code, monospace", _FONTS)
+    return console.export_svg(
+        title=clean(f"vramdoc profile {report.target}"),
+        theme=_THEME,
+        code_format=template,
+        # Named after the content, so that the same report gives the same file.
+        unique_id=f"vramdoc-{zlib.crc32(repr(report).encode()):08x}",
+    )
