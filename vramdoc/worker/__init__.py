@@ -1,0 +1,1 @@
+"""Everything that imports torch. Only ever imported inside a worker process."""

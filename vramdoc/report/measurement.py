@@ -1,0 +1,93 @@
+"""What one run of a target in a worker found, and what was asked of it: the words of parent and worker.
+
+Both travel as one JSON line each; sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from vramdoc.report.model import Assumption, Block, Device, LineRow, ModuleRow, Phase, TimelinePoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One run of a target."""
+
+    target: str  # absolute path of the file
+    batch_size: int | None = None  # None: the target's own
+    steps: int | None = None  # None: until the peak repeats
+    attributed: bool = False  # record what each block is; False: nothing is hooked
+    limited: bool = False  # null GPU: refuse memory over the device's total
+    assume: dict[str, str] | None = None  # rules for unknown values; None: no host shadows
+    timeout: float = 600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributed:
+    """Where the peak's bytes are; requested bytes, so that the categories sum to less than the peak."""
+
+    categories: dict[str, int]
+    modules: tuple[ModuleRow, ...]
+    lines: tuple[LineRow, ...]
+    largest: tuple[Block, ...]
+    timeline: tuple[TimelinePoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfMemory:
+    """Where a run ended because the device was full."""
+
+    message: str  # torch's own
+    phase: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What one run found."""
+
+    device: Device
+    versions: dict[str, str]
+    batch_size: int
+    steps: int
+    settled: bool  # the peak repeated before the last step allowed
+    peak_allocated_bytes: int
+    peak_reserved_bytes: int
+    peak_phase: str
+    peak_step: int
+    phases: tuple[Phase, ...]  # of the step that holds the peak
+    growth_bytes_per_step: int
+    alloc_retries: int
+    context_bytes: int | None
+    unknown_reads: int = 0  # small device reads that no upload answers (null GPU)
+    warm_up_steps: int = 0  # steps left out because trial buffers of a tuner may have been in them
+    out_of_memory: OutOfMemory | None = None
+    attributed: Attributed | None = None
+    assumptions: tuple[Assumption, ...] = ()
+    warnings: tuple[str, ...] = ()
+    step_seconds: float | None = None  # median; real GPU only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a run gave no measurement."""
+
+    kind: str  # "target", "timeout" or "install": which error the parent raises
+    message: str
+    hint: str = ""
+    traceback: str = ""  # the user's own, trimmed to their code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One line from the worker. Exactly one of the optional fields is set, or only ``event``."""
+
+    event: str  # "ready", "progress", "measured", "failed" or "died"
+    stage: str = ""  # progress: what is being done
+    done: int = 0
+    total: int = 0
+    status: int = 0  # died: what waitpid gave as exit code, negative for a signal
+    measurement: Measurement | None = None
+    failure: Failure | None = None
+    versions: dict[str, str] = field(default_factory=dict)  # ready

@@ -1,0 +1,123 @@
+"""``profile``: which runs a report takes, and in which order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from vramdoc import assumptions, hardware, nullgpu, target
+from vramdoc.errors import TargetError, UsageError
+from vramdoc.report import Device, Report
+from vramdoc.report.measurement import Measurement, Request
+from vramdoc.runner import real
+from vramdoc.runner.assemble import Runs, assemble
+from vramdoc.runner.devices import device_specs
+from vramdoc.runner.process import Worker
+from vramdoc.runner.progress import Listener, Progress, ignore
+
+DEFAULT_GPU = "a100-80"
+"""The null GPU where none was named and the machine has none; the report says so."""
+
+
+def profile(
+    path: str | os.PathLike[str],
+    *,
+    gpu: str | None = None,
+    batch_size: int | None = None,
+    steps: int | None = None,
+    timeout: float = 600.0,
+    assume: Mapping[str, str] | None = None,
+    progress: Listener | None = None,
+) -> Report:
+    """Profiles the target at ``path`` and returns its :class:`Report`.
+
+    ``gpu`` names a GPU to predict for, on the null GPU. Without it a real GPU is measured if there is one, else
+    :data:`DEFAULT_GPU` is predicted. ``batch_size`` and ``steps`` override the target's own; ``timeout`` is in
+    seconds, for each run; ``assume`` sets rules for unknown values (see :mod:`vramdoc.assumptions`); ``progress`` is
+    told what is being done. Raises an error of :mod:`vramdoc.errors`.
+    """
+    for name, value in (("batch size", batch_size), ("steps", steps), ("timeout", timeout)):
+        if value is not None and value <= 0:
+            raise UsageError(f"{name} is {value}", hint=f"give a {name} of at least 1")
+    file = target.locate(path)
+    listener = progress or ignore
+    request = Request(target=str(file), batch_size=batch_size, steps=steps, timeout=timeout)
+    notes: list[str] = []
+    if gpu is None:
+        if real.gpu_count():
+            return _on_real_gpu(str(path), request, listener)
+        gpu = DEFAULT_GPU
+        notes.append(f"no GPU in this machine: predicted for {hardware.find(gpu).name} (choose one with --gpu)")
+    return _on_null_gpu(str(path), request, hardware.find(gpu), dict(assume or {}), notes, listener)
+
+
+def _on_null_gpu(
+    name: str,
+    request: Request,
+    gpu: hardware.Gpu,
+    assume: dict[str, str],
+    notes: list[str],
+    listener: Listener,
+) -> Report:
+    listener(Progress(stage="starting torch"))
+    specs = device_specs(gpu)
+    device = Device(
+        name=gpu.name,
+        kind="null",
+        total_bytes=gpu.total_bytes,
+        compute_capability=".".join(map(str, gpu.compute_capability)),
+    )
+    environment = nullgpu.environment(specs, limited=False, base=_worker_environment())
+    with Worker(environment, null=True, listener=listener) as worker:
+        plain = worker.measure(request)
+        if plain.unknown_reads:
+            request = replace(request, assume=assume)
+            plain = worker.measure(request)
+        context = gpu.context_bytes
+        over = plain.peak_reserved_bytes + (context or 0) > gpu.total_bytes
+        runs = Runs(
+            plain=plain,
+            attributed=worker.measure(replace(request, attributed=True, steps=plain.steps)),
+            limited=worker.measure(replace(request, limited=True)) if over else None,
+            alternatives=_alternatives(worker, request, plain),
+        )
+    return assemble(name, replace_device(runs, device), context_bytes=context, notes=notes)
+
+
+def _alternatives(worker: Worker, request: Request, plain: Measurement) -> tuple[Measurement, ...]:
+    """The same run under the other choices of the rules that stood in for unknown values."""
+    extremes = assumptions.alternatives(plain.assumptions, request.assume or {})
+    if extremes is None:
+        return ()
+    return tuple(worker.measure(replace(request, assume=choice)) for choice in extremes)
+
+
+def replace_device(runs: Runs, device: Device) -> Runs:
+    """``runs`` with the device as the tables name it."""
+    return replace(runs, plain=replace(runs.plain, device=device))
+
+
+def _on_real_gpu(name: str, request: Request, listener: Listener) -> Report:
+    measured: list[Measurement] = []
+    for attributed in (False, True):
+        listener(Progress(stage="starting torch"))
+        with Worker(_worker_environment(), null=False, listener=listener) as worker:
+            measured.append(worker.measure(replace(request, attributed=attributed)))
+    plain, second = measured
+    return assemble(name, Runs(plain=plain, attributed=second), context_bytes=plain.context_bytes, notes=[])
+
+
+def _worker_environment() -> dict[str, str]:
+    """This process's environment, with this very vramdoc first on the worker's path."""
+    ours = str(Path(__file__).resolve().parent.parent.parent)
+    inherited = os.environ.get("PYTHONPATH")
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [ours, inherited])),
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+__all__ = ["DEFAULT_GPU", "TargetError", "profile"]

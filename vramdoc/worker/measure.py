@@ -1,0 +1,209 @@
+"""One measurement: build the target, run whole steps until the peak repeats, read the allocator."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from vramdoc import nullgpu
+from vramdoc.report import Device
+from vramdoc.report.measurement import Attributed, Measurement, OutOfMemory, Request
+from vramdoc.worker import load, userland
+from vramdoc.worker.attribution import attribute
+from vramdoc.worker.initialisers import SkipInitialisers
+from vramdoc.worker.phases import PhaseTracker, alloc_retries
+from vramdoc.worker.recording import Recorder, tensors_in
+from vramdoc.worker.values import ValueShadow
+from vramdoc.worker.versions import versions
+
+LEAST_STEPS = 3
+"""The first step makes the optimizer's state, the second is the first with all of it, the third shows a repeat."""
+MOST_STEPS = 8
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(slots=True)
+class _Run:
+    """The state of one measurement while it goes on."""
+
+    request: Request
+    progress: Progress
+    phases: PhaseTracker
+    recorder: Recorder | None
+    batch_size: int = 0
+    seconds: list[float] = field(default_factory=list)
+    warm_up: int = 0
+
+
+def measure(request: Request, *, null: bool, progress: Progress) -> Measurement:
+    """Runs ``request`` in this process, which must be fresh. Raises the user's failures as ``TargetError``."""
+    path = Path(request.target)
+    torch.manual_seed(0)
+    recorder = Recorder() if request.attributed else None
+    run = _Run(
+        request=request,
+        progress=progress,
+        phases=PhaseTracker(on_enter=recorder.enter_phase if recorder else None),
+        recorder=recorder,
+    )
+    context_bytes = None if null else _start_context()
+    shadow = ValueShadow(request.assume) if request.assume is not None else None
+    out_of_memory = None
+    with ExitStack() as stack:
+        if shadow:
+            stack.enter_context(shadow)
+        if recorder:
+            stack.enter_context(recorder)
+        try:
+            _train(run, path, null=null)
+        except torch.cuda.OutOfMemoryError as error:
+            out_of_memory = OutOfMemory(message=str(error), phase=run.phases.phase, step=run.phases.step)
+            run.phases.close()
+    # Garbage that holds device memory must not be freed by the interpreter's end, in any order.
+    gc.collect()
+    return _result(run, path, context_bytes, shadow, out_of_memory, null=null)
+
+
+def _start_context() -> int:
+    """Starts CUDA on a real GPU; the bytes that the context took."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+    before = pynvml.nvmlDeviceGetMemoryInfo(handle).used
+    torch.zeros(1, device="cuda")
+    torch.cuda.synchronize()
+    after: int = pynvml.nvmlDeviceGetMemoryInfo(handle).used
+    return after - before - torch.cuda.memory_reserved()
+
+
+def _train(run: _Run, path: Path, *, null: bool) -> None:
+    with ExitStack() as stack:
+        if null:
+            stack.enter_context(SkipInitialisers())
+        target = load.load(path)
+        run.progress("building the model", 0, 0)
+        model = load.check_model(userland.call("build_model()", target.build_model))
+    run.batch_size = run.request.batch_size or target.batch_size
+    model = userland.call("moving the model to the GPU", lambda: model.cuda())
+    if run.recorder:
+        run.recorder.know_model(model)
+    optimizer = userland.call("make_optimizer()", target.make_optimizer, model)
+    watch = [
+        model.register_forward_pre_hook(lambda *_: run.phases.enter("forward")),
+        model.register_forward_hook(lambda *_: run.phases.enter("loss")),
+    ]
+    most = run.request.steps or MOST_STEPS
+    for step in range(most):
+        run.progress("running steps", step, run.request.steps or LEAST_STEPS)
+        started = time.perf_counter()
+        _step(run, target, model, optimizer, step)
+        if not null:
+            torch.cuda.synchronize()
+        run.seconds.append(time.perf_counter() - started)
+        run.phases.close()
+        if run.request.steps is None and _has_settled(run, step):
+            break
+    for hook in watch:
+        hook.remove()
+
+
+def _step(run: _Run, target: load.Target, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
+    """One whole training step, as a plain training loop writes it."""
+    phases, recorder = run.phases, run.recorder
+    phases.enter("forward", step)
+    batch = userland.call(f"make_batch({run.batch_size})", target.make_batch, run.batch_size)
+    batch = userland.call("moving the batch to the GPU", to_device, batch)
+    if recorder:
+        recorder.mark("inputs", "", tensors_in(batch))
+    loss = load.check_loss(userland.call("compute_loss()", target.compute_loss, model, batch))
+    phases.enter("backward")
+    userland.call("backward()", loss.backward)
+    phases.enter("optimizer")
+    userland.call("optimizer.step()", optimizer.step)
+    if recorder:
+        recorder.know_optimizer(model, optimizer)
+    phases.enter("after_step")
+    userland.call("optimizer.zero_grad()", optimizer.zero_grad)
+    del batch, loss
+
+
+def to_device(batch: Any) -> Any:
+    """The batch with every tensor on the GPU; objects that move themselves (``.to``) do so."""
+    if not isinstance(batch, torch.Tensor) and hasattr(batch, "to") and callable(batch.to):
+        return batch.to("cuda")
+    return torch.utils._pytree.tree_map(lambda v: v.cuda() if isinstance(v, torch.Tensor) else v, batch)
+
+
+def _has_settled(run: _Run, step: int) -> bool:
+    if _tuned():
+        run.warm_up = 1
+    return step + 1 >= LEAST_STEPS + run.warm_up and run.phases.step_peak(step) == run.phases.step_peak(step - 1)
+
+
+def _tuned() -> bool:
+    """Whether a tuner may have tried kernels in the first step: its trial buffers are not part of a step."""
+    return bool(torch.backends.cudnn.benchmark) or "torch._inductor.compile_fx" in sys.modules
+
+
+def _result(
+    run: _Run,
+    path: Path,
+    context_bytes: int | None,
+    shadow: ValueShadow | None,
+    out_of_memory: OutOfMemory | None,
+    *,
+    null: bool,
+) -> Measurement:
+    phases = run.phases
+    steps = phases.step + 1
+    counted = range(min(run.warm_up, steps - 1), steps)
+    peak_step = max(counted, key=phases.step_peak)
+    finished = steps if out_of_memory is None else steps - 1
+    attributed: Attributed | None = None
+    if run.recorder:
+        run.progress("reading the recording", 0, 0)
+        attributed = attribute(run.recorder.recording, step=peak_step, root=path.parent)
+    return Measurement(
+        device=_device(),
+        versions=versions(),
+        batch_size=run.batch_size,
+        steps=finished,
+        settled=finished >= 2 and phases.step_peak(finished - 1) == phases.step_peak(finished - 2),
+        peak_allocated_bytes=phases.step_peak(peak_step),
+        peak_reserved_bytes=max(phases.reserved[step] for step in counted),
+        peak_phase=phases.peak_phase(peak_step),
+        peak_step=peak_step,
+        phases=phases.step_phases(peak_step),
+        growth_bytes_per_step=phases.step_end(finished - 1) - phases.step_end(finished - 2) if finished > 2 else 0,
+        alloc_retries=alloc_retries(),
+        context_bytes=context_bytes,
+        unknown_reads=nullgpu.counters().unknown_reads if null else 0,
+        warm_up_steps=counted.start,
+        out_of_memory=out_of_memory,
+        attributed=attributed,
+        assumptions=shadow.assumptions() if shadow else (),
+        step_seconds=None if null else statistics.median(run.seconds[1:] or run.seconds or [0.0]),
+    )
+
+
+def _device() -> Device:
+    properties = torch.cuda.get_device_properties(0)
+    return Device(
+        name=properties.name,
+        kind="real",
+        total_bytes=properties.total_memory,
+        compute_capability=f"{properties.major}.{properties.minor}",
+        count=torch.cuda.device_count(),
+    )

@@ -1,0 +1,212 @@
+"""The attributed pass: says for every allocation which operation, module and source line it came from.
+
+Three things run together, none of which allocates device memory:
+
+* the allocator's own history (``torch.cuda.memory._record_memory_history``) lists every allocation and free;
+* a dispatch mode sets the allocator's thread-local *metadata* to a number that stands for the running operation, so
+  that every event in the history carries it (0.1 us; a Python stack for each event would cost ten times more);
+* *marks*, put into the same history with ``_cuda_annotateMemory``, say what a live block has become: a parameter,
+  a gradient, a state of the optimizer. Being events in one list, they need no clock and survive address reuse.
+
+``worker.attribution`` then reads the list.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from vramdoc.worker.history import MARK, Context, Recording
+from vramdoc.worker.places import is_internal
+
+
+class Recorder(TorchDispatchMode):
+    """Records within ``with Recorder(model) as recorder``; ``recorder.finish()`` gives the :class:`Recording`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recording = Recording()
+        self._modules: dict[int, str] = {}  # id of module -> qualified name
+        self._stacks = threading.local()  # of names of the modules whose forward runs in this thread
+        self._places: dict[CodeType, bool] = {}
+        self._forward: dict[int, Context] = {}  # sequence number of an autograd node -> where it was made
+        self._parameters: set[int] = set()  # storage addresses
+        self._hooks: list[Any] = []
+        self._anchor = 0  # address of a block that lives all the time: marks of phases hang on it
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Keeps torch.compile on: a mode without this switches it off silently."""
+        return True
+
+    def __enter__(self) -> Recorder:
+        torch.cuda.memory._record_memory_history(enabled="all", context=None, clear_history=True)
+        register = nn.modules.module
+        self._hooks = [
+            register.register_module_forward_pre_hook(self._enter_module),
+            register.register_module_forward_hook(self._leave_module, always_call=True),
+        ]
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        for hook in self._hooks:
+            hook.remove()
+        self.recording.events = torch._C._cuda_memorySnapshot(None)["device_traces"][torch.cuda.current_device()]
+        torch.cuda.memory._record_memory_history(enabled=None)
+
+    def know_model(self, model: nn.Module) -> None:
+        """Names modules, marks parameters and buffers, and marks each gradient when it is first accumulated."""
+        self._modules = {id(module): name for name, module in model.named_modules()}
+        self.recording.classes = {name: type(module).__name__ for name, module in model.named_modules()}
+        for name, parameter in model.named_parameters():
+            self.mark("parameters", name, [parameter])
+            self._parameters.add(_address(parameter))
+            if parameter.requires_grad:
+                self._hooks.append(parameter.register_post_accumulate_grad_hook(self._gradient_marker(name)))
+        for name, buffer in model.named_buffers():
+            self.mark("buffers", name, [buffer])
+
+    def know_optimizer(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+        """Marks the optimizer's states and the gradients as they stand; called after each step."""
+        names = {id(parameter): name for name, parameter in model.named_parameters()}
+        for parameter, state in optimizer.state.items():
+            self.mark("optimizer_state", names.get(id(parameter), ""), tensors_in(state))
+        for name, parameter in model.named_parameters():
+            if parameter.grad is not None:
+                self.mark("gradients", name, [parameter.grad])
+
+    def mark(self, role: str, name: str, tensors: Iterable[Tensor]) -> None:
+        """Puts into the history that these tensors' blocks now are ``role``."""
+        for tensor in tensors:
+            address = _address(tensor)
+            if address:
+                self._anchor = self._anchor or address
+                torch._C._cuda_annotateMemory(address, f"{MARK}{role} {name}")
+
+    def enter_phase(self, phase: str, step: int) -> None:
+        """Puts the change of phase into the history."""
+        if self._anchor:
+            torch._C._cuda_annotateMemory(self._anchor, f"{MARK}phase {phase} {step}")
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        contexts = self.recording.contexts
+        context = self._context(str(func.overloadpacket))
+        number = len(contexts)
+        contexts.append(context)
+        ambient = torch._C._cuda_getMemoryMetadata()
+        torch._C._cuda_setMemoryMetadata(str(number))
+        try:
+            result = func(*args, **kwargs)
+        finally:
+            torch._C._cuda_setMemoryMetadata(ambient)
+        outputs = tuple(filter(None, map(_address, tensors_in(result))))
+        if outputs:
+            self.recording.outputs[number] = outputs
+            if func is torch.ops.aten._to_copy.default and self._is_autocast_copy(args[0]):
+                torch._C._cuda_annotateMemory(outputs[0], f"{MARK}autocast_cache {context.module}")
+        return result
+
+    def _context(self, op: str) -> Context:
+        node = torch._C._current_autograd_node()
+        stack = self._stack()
+        if node is not None and not stack:
+            made = self._forward.get(node._sequence_nr())
+            if made is None:
+                return Context(op, "", "", 0, "", "backward")
+            return Context(op, made.module, made.file, made.line, made.function, "backward")
+        context = Context(op, stack[-1] if stack else "", *self._place(), "forward" if node is None else "recompute")
+        if node is None:
+            # An operation that is differentiated makes its node just before it runs.
+            self._forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, context)
+        return context
+
+    def _place(self) -> tuple[str, int, str]:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            code = frame.f_code
+            internal = self._places.get(code)
+            if internal is None:
+                internal = self._places[code] = is_internal(code.co_filename)
+            if not internal:
+                return code.co_filename, frame.f_lineno, code.co_name
+            frame = frame.f_back
+        return "", 0, ""
+
+    def _stack(self) -> list[str]:
+        stack: list[str] | None = getattr(self._stacks, "names", None)
+        if stack is None:
+            stack = self._stacks.names = []
+        return stack
+
+    def _enter_module(self, module: nn.Module, _inputs: Any) -> None:
+        stack = self._stack()
+        stack.append(self._modules.get(id(module), stack[-1] if stack else ""))
+        self._set_ambient()
+
+    def _leave_module(self, _module: nn.Module, _inputs: Any, _output: Any) -> None:
+        stack = self._stack()
+        if stack:
+            stack.pop()
+        self._set_ambient()
+
+    def _set_ambient(self) -> None:
+        """Allocations outside any operation (compiled code) carry the module that runs."""
+        stack = self._stack()
+        if not stack:
+            torch._C._cuda_setMemoryMetadata("")
+            return
+        kind = "forward" if torch._C._current_autograd_node() is None else "recompute"
+        self.recording.contexts.append(Context("", stack[-1], "", 0, "", kind))
+        torch._C._cuda_setMemoryMetadata(str(len(self.recording.contexts) - 1))
+
+    def _gradient_marker(self, name: str) -> Any:
+        def accumulated(parameter: Tensor) -> None:
+            if parameter.grad is not None:
+                self.mark("gradients", name, [parameter.grad])
+
+        return accumulated
+
+    def _is_autocast_copy(self, source: Tensor) -> bool:
+        """Whether a cast that is now running fills autocast's cache of low-precision parameters."""
+        if _address(source) not in self._parameters or not torch.is_autocast_cache_enabled():
+            return False
+        # Autocast counts as off while it casts, so is_autocast_enabled() cannot tell; the nesting depth can.
+        depth = torch.autocast_increment_nesting()
+        torch.autocast_decrement_nesting()
+        return depth > 1
+
+
+def tensors_in(value: Any) -> Iterable[Tensor]:
+    """Every tensor in a nest of lists, tuples and dictionaries."""
+    if isinstance(value, Tensor):
+        return (value,)
+    if isinstance(value, (list, tuple, dict)):
+        return (leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, Tensor))
+    return ()
+
+
+def _address(tensor: Tensor) -> int:
+    """Where the tensor's storage lies on the device; 0 where it has none."""
+    local = getattr(tensor, "_local_tensor", tensor)  # a DTensor holds its shard there
+    if local.device.type != "cuda" or local.layout != torch.strided:
+        return 0
+    try:
+        return local.untyped_storage().data_ptr()
+    except RuntimeError:  # a fake or functional tensor has no address
+        return 0
