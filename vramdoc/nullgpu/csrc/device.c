@@ -1,0 +1,181 @@
+/* The devices, and where they come from: the variable VRAMDOC_NULLGPU, or a call of vramdoc_nullgpu_configure in a
+ * process that has loaded the engine but not used it (a child forked from one that imported torch).
+ *
+ * The text is a list of fields, each ended by ';' or the end:
+ *   limited=1                      0: an allocation is never refused
+ *   cuda=13000 cudnn=92400 nccl=23007 cusparselt=801 nvshmem=30405
+ *   archs=75,80,90                 architectures torch has kernels for
+ *   device=MAJOR,MINOR,MULTIPROCESSORS,TOTAL,CONTEXT,SHARED_PER_BLOCK,SHARED_PER_MULTIPROCESSOR,L2,NAME
+ * with one device field for each device. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static struct nullgpu_device devices[NULLGPU_MAX_DEVICES];
+static int device_count;
+static bool limited = true;
+static struct nullgpu_versions versions;
+static int archs[64];
+static int arch_count;
+
+static __thread int current;
+static __thread bool thread_used;
+
+int nullgpu_device_count(void) { return device_count; }
+bool nullgpu_limited(void) { return limited; }
+const struct nullgpu_versions *nullgpu_versions(void) { return &versions; }
+int nullgpu_current_ordinal(void) { return current; }
+void nullgpu_used(void) { thread_used = true; }
+bool nullgpu_thread_used(void) { return thread_used; }
+
+const struct nullgpu_device *nullgpu_device(int ordinal)
+{
+    return ordinal >= 0 && ordinal < device_count ? &devices[ordinal] : NULL;
+}
+
+const struct nullgpu_device *nullgpu_current_device(void) { return &devices[current]; }
+
+int nullgpu_set_device(int ordinal)
+{
+    if (!nullgpu_device(ordinal))
+        return NULLGPU_INVALID_DEVICE;
+    current = ordinal;
+    thread_used = true;
+    return NULLGPU_SUCCESS;
+}
+
+/* Threads and blocks that fit one multiprocessor: CUDA C++ Programming Guide, "Technical Specifications per Compute
+ * Capability". An architecture above the table is taken as the last row of its major version or the one before. */
+static const struct {
+    int arch, threads, blocks;
+} occupancy[] = {
+    {50, 2048, 32}, {60, 2048, 32}, {61, 2048, 32}, {62, 2048, 32}, {70, 2048, 32},  {75, 1024, 16},
+    {80, 2048, 32}, {86, 1536, 16}, {89, 1536, 24}, {90, 2048, 32}, {100, 2048, 32}, {120, 1536, 24},
+};
+
+static void derive_occupancy(struct nullgpu_device *device)
+{
+    int arch = 10 * device->major + device->minor;
+    for (size_t i = 0; i < sizeof occupancy / sizeof *occupancy; i++) {
+        if (occupancy[i].arch > arch)
+            break;
+        device->threads_per_multiprocessor = occupancy[i].threads;
+        device->blocks_per_multiprocessor = occupancy[i].blocks;
+    }
+}
+
+/* Compiled kernels (not PTX) run on their own major version from their own minor version on: CUDA C++ Programming
+ * Guide, "Binary Compatibility". torch's wheels carry PTX of no architecture, so nothing is compiled for a newer
+ * one on the fly. */
+static void derive_kernel_arch(struct nullgpu_device *device)
+{
+    device->kernel_arch = 0;
+    for (int i = 0; i < arch_count; i++)
+        if (archs[i] / 10 == device->major && archs[i] % 10 <= device->minor && archs[i] > device->kernel_arch)
+            device->kernel_arch = archs[i];
+    if (arch_count == 0)
+        device->kernel_arch = 10 * device->major + device->minor;
+}
+
+static bool parse_device(const char *text, size_t length)
+{
+    if (device_count == NULLGPU_MAX_DEVICES)
+        return false;
+    struct nullgpu_device *device = &devices[device_count];
+    *device = (struct nullgpu_device){0};
+    int offset = 0;
+    char field[512];
+    if (length >= sizeof field)
+        return false;
+    memcpy(field, text, length);
+    field[length] = '\0';
+    int found = sscanf(field, "%d,%d,%d,%zu,%zu,%zu,%zu,%zu,%n", &device->major, &device->minor,
+                       &device->multiprocessors, &device->total_bytes, &device->context_bytes,
+                       &device->shared_per_block, &device->shared_per_multiprocessor, &device->l2_bytes, &offset);
+    if (found != 8 || offset == 0 || strlen(field + offset) >= sizeof device->name)
+        return false;
+    strcpy(device->name, field + offset);
+    device_count++;
+    return true;
+}
+
+static bool parse_archs(const char *text, size_t length)
+{
+    const char *end = text + length;
+    while (text < end && arch_count < (int)(sizeof archs / sizeof *archs)) {
+        char *after;
+        long arch = strtol(text, &after, 10);
+        if (after == text || arch <= 0)
+            return false;
+        archs[arch_count++] = (int)arch;
+        text = after + (*after == ',');
+    }
+    return true;
+}
+
+static bool parse_field(const char *field, size_t length)
+{
+    static const struct {
+        const char *key;
+        int *value;
+    } numbers[] = {
+        {"cuda=", &versions.cuda},     {"cudnn=", &versions.cudnn},           {"nccl=", &versions.nccl},
+        {"nvshmem=", &versions.nvshmem}, {"cusparselt=", &versions.cusparselt},
+    };
+    if (length > 7 && !strncmp(field, "device=", 7))
+        return parse_device(field + 7, length - 7);
+    if (length > 6 && !strncmp(field, "archs=", 6))
+        return parse_archs(field + 6, length - 6);
+    if (length == 9 && !strncmp(field, "limited=", 8)) {
+        limited = field[8] != '0';
+        return true;
+    }
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        size_t key = strlen(numbers[i].key);
+        if (length > key && !strncmp(field, numbers[i].key, key)) {
+            *numbers[i].value = atoi(field + key);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse(const char *text)
+{
+    device_count = arch_count = 0;
+    versions = (struct nullgpu_versions){0};
+    limited = true;
+    for (const char *end; *text; text = *end ? end + 1 : end) {
+        end = strchr(text, ';');
+        if (!end)
+            end = text + strlen(text);
+        if (end > text && !parse_field(text, (size_t)(end - text))) {
+            fprintf(stderr, "vramdoc: the null GPU does not understand this part of its configuration: %.*s\n",
+                    (int)(end - text), text);
+            device_count = 0;
+            return false;
+        }
+    }
+    for (int i = 0; i < device_count; i++) {
+        derive_kernel_arch(&devices[i]);
+        derive_occupancy(&devices[i]);
+    }
+    return true;
+}
+
+/* 0: done. 1: the text is wrong. 2: too late, device memory has been allocated. */
+NULLGPU_API int vramdoc_nullgpu_configure(const char *text)
+{
+    if (nullgpu_anything_allocated())
+        return 2;
+    return parse(text) ? 0 : 1;
+}
+
+__attribute__((constructor)) static void configure_from_environment(void)
+{
+    const char *text = getenv("VRAMDOC_NULLGPU");
+    if (text)
+        parse(text);
+}

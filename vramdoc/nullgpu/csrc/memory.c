@@ -1,0 +1,327 @@
+/* Device memory: addresses, and an account for each device. No byte of it exists.
+ *
+ * Every kind of allocation takes its addresses from one span, so that "is this a device pointer" is two
+ * comparisons. Sizes are counted in units of 2 MiB, as the driver maps them. The total is what the driver reports
+ * for the device; the context's share of it is gone before the first allocation. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "memory.h"
+
+#define SPAN ((size_t)1 << 45) /* of address space: 32 TiB, never touched */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uintptr_t span_start, span_next;
+static struct nullgpu_ranges live;     /* allocations, reservations */
+static struct nullgpu_ranges mappings; /* physical memory within reservations */
+static size_t used[NULLGPU_MAX_DEVICES], used_high[NULLGPU_MAX_DEVICES];
+static uint64_t refused;
+
+/* Freed address ranges, sorted by size, then address: an allocation takes the lowest of its own size. */
+static struct hole {
+    size_t bytes;
+    uintptr_t start;
+} *holes;
+static size_t hole_count, hole_capacity;
+
+static void lock_memory(void) { pthread_mutex_lock(&lock); }
+static void unlock_memory(void) { pthread_mutex_unlock(&lock); }
+
+/* A child may be forked while another thread allocates. */
+__attribute__((constructor)) static void survive_forks(void)
+{
+    pthread_atfork(lock_memory, unlock_memory, unlock_memory);
+}
+
+size_t nullgpu_round_up(size_t bytes)
+{
+    size_t units = bytes / NULLGPU_GRANULARITY + (bytes % NULLGPU_GRANULARITY != 0);
+    return (units ? units : 1) * NULLGPU_GRANULARITY;
+}
+
+bool nullgpu_is_device(const void *pointer)
+{
+    return span_start && (uintptr_t)pointer - span_start < SPAN;
+}
+
+static size_t hole_lower(size_t bytes, uintptr_t start)
+{
+    size_t low = 0, high = hole_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (holes[middle].bytes < bytes || (holes[middle].bytes == bytes && holes[middle].start < start))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_hole(uintptr_t start, size_t bytes)
+{
+    if (hole_count == hole_capacity) {
+        size_t capacity = hole_capacity ? 2 * hole_capacity : 256;
+        void *grown = realloc(holes, capacity * sizeof *holes);
+        if (!grown)
+            return; /* the addresses are lost until the span is swept */
+        holes = grown;
+        hole_capacity = capacity;
+    }
+    size_t index = hole_lower(bytes, start);
+    for (size_t i = hole_count++; i > index; i--)
+        holes[i] = holes[i - 1];
+    holes[index] = (struct hole){bytes, start};
+}
+
+static uintptr_t take_hole(size_t index, size_t bytes)
+{
+    struct hole hole = holes[index];
+    hole_count--;
+    for (size_t i = index; i < hole_count; i++)
+        holes[i] = holes[i + 1];
+    if (hole.bytes > bytes)
+        add_hole(hole.start + bytes, hole.bytes - bytes);
+    return hole.start;
+}
+
+/* The span has run out: make the free addresses between live ranges into holes as large as they can be. */
+static void sweep_span(void)
+{
+    hole_count = 0;
+    uintptr_t start = span_start;
+    for (size_t i = 0; i < live.count; i++) {
+        if (live.items[i].start > start)
+            add_hole(start, live.items[i].start - start);
+        start = live.items[i].start + live.items[i].bytes;
+    }
+    span_next = start;
+}
+
+/* An address for bytes (a multiple of the unit), 0 where the span has none. The lock is held. */
+static uintptr_t take_addresses(size_t bytes)
+{
+    if (!span_start) {
+        void *mapped = mmap(NULL, SPAN + NULLGPU_GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                            -1, 0);
+        if (mapped == MAP_FAILED)
+            return 0;
+        span_start = ((uintptr_t)mapped + NULLGPU_GRANULARITY - 1) & ~(uintptr_t)(NULLGPU_GRANULARITY - 1);
+        span_next = span_start + NULLGPU_GRANULARITY; /* the first unit is nullgpu_symbol_address */
+        struct nullgpu_range symbols = {span_start, NULLGPU_GRANULARITY, 0, NULLGPU_SYMBOLS, NULL};
+        nullgpu_ranges_insert(&live, symbols);
+    }
+    if (bytes > SPAN)
+        return 0;
+    size_t index = hole_lower(bytes, 0);
+    if (index < hole_count && holes[index].bytes == bytes)
+        return take_hole(index, bytes);
+    if (span_start + SPAN - span_next < bytes) {
+        sweep_span();
+        index = hole_lower(bytes, 0);
+        if (index < hole_count)
+            return take_hole(index, bytes);
+        if (span_start + SPAN - span_next < bytes)
+            return 0;
+    }
+    uintptr_t start = span_next;
+    span_next += bytes;
+    return start;
+}
+
+/* Whether the device can give bytes; counts them if so. The lock is held. */
+static bool charge(int ordinal, size_t bytes)
+{
+    const struct nullgpu_device *device = nullgpu_device(ordinal);
+    size_t taken = device->context_bytes + used[ordinal];
+    bool full = taken > device->total_bytes || bytes > device->total_bytes - taken;
+    if (full && nullgpu_limited()) {
+        refused++;
+        nullgpu_log("refused %zu bytes on device %d with %zu in use", bytes, ordinal, used[ordinal]);
+        return false;
+    }
+    used[ordinal] += bytes;
+    if (used[ordinal] > used_high[ordinal])
+        used_high[ordinal] = used[ordinal];
+    return true;
+}
+
+static int allocate_locked(void **out, size_t bytes, int ordinal)
+{
+    if (!charge(ordinal, bytes))
+        return NULLGPU_OUT_OF_MEMORY;
+    uintptr_t start = take_addresses(bytes);
+    struct nullgpu_range range = {start, bytes, ordinal, NULLGPU_ALLOCATION, NULL};
+    if (!start || !nullgpu_ranges_insert(&live, range)) {
+        used[ordinal] -= bytes;
+        return NULLGPU_OUT_OF_MEMORY;
+    }
+    *out = (void *)start;
+    return NULLGPU_SUCCESS;
+}
+
+int nullgpu_allocate(void **out, size_t bytes, int ordinal)
+{
+    if (!nullgpu_device(ordinal))
+        return NULLGPU_INVALID_DEVICE;
+    *out = NULL;
+    if (bytes == 0)
+        return NULLGPU_SUCCESS;
+    if (bytes > SPAN)
+        return NULLGPU_OUT_OF_MEMORY;
+    nullgpu_used();
+    lock_memory();
+    int status = allocate_locked(out, nullgpu_round_up(bytes), ordinal);
+    unlock_memory();
+    nullgpu_log("allocate %zu bytes on device %d: %p", bytes, ordinal, *out);
+    return status;
+}
+
+/* Memory that another process holds and pays for: an address here. */
+int nullgpu_import(void **out, size_t bytes, int ordinal)
+{
+    *out = NULL;
+    if (!nullgpu_device(ordinal) || bytes == 0 || bytes > SPAN)
+        return NULLGPU_INVALID_VALUE;
+    lock_memory();
+    struct nullgpu_range range = {take_addresses(nullgpu_round_up(bytes)), nullgpu_round_up(bytes), ordinal,
+                                  NULLGPU_IMPORT, NULL};
+    bool done = range.start && nullgpu_ranges_insert(&live, range);
+    unlock_memory();
+    *out = done ? (void *)range.start : NULL;
+    return done ? NULLGPU_SUCCESS : NULLGPU_OUT_OF_MEMORY;
+}
+
+int nullgpu_release(void *pointer)
+{
+    if (!pointer)
+        return NULLGPU_SUCCESS;
+    lock_memory();
+    struct nullgpu_range *range = nullgpu_ranges_find(&live, (uintptr_t)pointer);
+    bool known = range && range->start == (uintptr_t)pointer &&
+                 (range->kind == NULLGPU_ALLOCATION || range->kind == NULLGPU_IMPORT);
+    if (known) {
+        if (range->kind == NULLGPU_ALLOCATION)
+            used[range->ordinal] -= range->bytes;
+        add_hole(range->start, range->bytes);
+        nullgpu_ranges_remove(&live, (size_t)(range - live.items));
+    }
+    unlock_memory();
+    nullgpu_log("free %p%s", pointer, known ? "" : ": unknown");
+    return known ? NULLGPU_SUCCESS : NULLGPU_INVALID_VALUE;
+}
+
+int nullgpu_reserve(uintptr_t *out, size_t bytes)
+{
+    lock_memory();
+    *out = take_addresses(nullgpu_round_up(bytes));
+    struct nullgpu_range range = {*out, nullgpu_round_up(bytes), 0, NULLGPU_RESERVATION, NULL};
+    bool done = *out && nullgpu_ranges_insert(&live, range);
+    unlock_memory();
+    return done ? NULLGPU_SUCCESS : NULLGPU_OUT_OF_MEMORY;
+}
+
+int nullgpu_unreserve(uintptr_t start)
+{
+    lock_memory();
+    struct nullgpu_range *range = nullgpu_ranges_find(&live, start);
+    bool known = range && range->start == start && range->kind == NULLGPU_RESERVATION;
+    if (known) {
+        add_hole(range->start, range->bytes);
+        nullgpu_ranges_remove(&live, (size_t)(range - live.items));
+    }
+    unlock_memory();
+    return known ? NULLGPU_SUCCESS : NULLGPU_INVALID_VALUE;
+}
+
+int nullgpu_charge(int ordinal, size_t bytes)
+{
+    if (!nullgpu_device(ordinal))
+        return NULLGPU_INVALID_DEVICE;
+    nullgpu_used();
+    lock_memory();
+    bool granted = charge(ordinal, bytes);
+    unlock_memory();
+    return granted ? NULLGPU_SUCCESS : NULLGPU_OUT_OF_MEMORY;
+}
+
+void nullgpu_discharge(int ordinal, size_t bytes)
+{
+    lock_memory();
+    used[ordinal] -= bytes;
+    unlock_memory();
+}
+
+int nullgpu_map(uintptr_t start, size_t bytes, int ordinal, void *handle)
+{
+    lock_memory();
+    struct nullgpu_range *around = nullgpu_ranges_find(&live, start);
+    size_t next = nullgpu_ranges_lower(&mappings, start);
+    bool free_here = next == mappings.count || mappings.items[next].start >= start + bytes;
+    bool done = around && around->kind == NULLGPU_RESERVATION && free_here &&
+                start + bytes <= around->start + around->bytes &&
+                nullgpu_ranges_insert(&mappings, (struct nullgpu_range){start, bytes, ordinal, 0, handle});
+    unlock_memory();
+    return done ? NULLGPU_SUCCESS : NULLGPU_INVALID_VALUE;
+}
+
+void *nullgpu_unmap(uintptr_t start)
+{
+    void *handle = NULL;
+    lock_memory();
+    struct nullgpu_range *range = nullgpu_ranges_find(&mappings, start);
+    if (range && range->start == start) {
+        handle = range->payload;
+        nullgpu_ranges_remove(&mappings, (size_t)(range - mappings.items));
+    }
+    unlock_memory();
+    return handle;
+}
+
+bool nullgpu_address_range(const void *pointer, struct nullgpu_range *found)
+{
+    lock_memory();
+    struct nullgpu_range *range = nullgpu_ranges_find(&mappings, (uintptr_t)pointer);
+    if (!range)
+        range = nullgpu_ranges_find(&live, (uintptr_t)pointer);
+    bool known = range && range->kind != NULLGPU_RESERVATION;
+    if (known)
+        *found = *range;
+    unlock_memory();
+    return known;
+}
+
+struct nullgpu_memory_info nullgpu_memory_info(int ordinal)
+{
+    const struct nullgpu_device *device = nullgpu_device(ordinal);
+    struct nullgpu_memory_info info = {0};
+    if (!device)
+        return info;
+    lock_memory();
+    size_t taken = device->context_bytes + used[ordinal];
+    info.total = device->total_bytes;
+    info.free = taken < device->total_bytes ? device->total_bytes - taken : 0;
+    info.used = used[ordinal];
+    info.used_high = used_high[ordinal];
+    unlock_memory();
+    return info;
+}
+
+void nullgpu_reset_used_high(int ordinal)
+{
+    lock_memory();
+    used_high[ordinal] = used[ordinal];
+    unlock_memory();
+}
+
+bool nullgpu_anything_allocated(void) { return span_start != 0; }
+uint64_t nullgpu_refused(void) { return refused; }
+
+void *nullgpu_symbol_address(void)
+{
+    lock_memory();
+    if (!span_start)
+        take_addresses(0);
+    unlock_memory();
+    return (void *)span_start;
+}

@@ -1,0 +1,298 @@
+/* Streams and events, for the runtime and the driver. Work is done when it is queued, so all of it is always
+ * finished; an event remembers when it was recorded, by the host's clock.
+ *
+ * Capture is kept for each stream: it spreads to a stream that waits for an event recorded in it, as in life, and
+ * ends for all of them at once. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "streams.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void lock_streams(void) { pthread_mutex_lock(&lock); }
+static void unlock_streams(void) { pthread_mutex_unlock(&lock); }
+
+__attribute__((constructor)) static void survive_forks(void)
+{
+    pthread_atfork(lock_streams, unlock_streams, unlock_streams);
+}
+
+/* ---- streams ---- */
+
+struct stream {
+    int ordinal, priority;
+    unsigned flags;
+};
+
+/* NULL, 1 and 2 are the default streams: they belong to whatever device is current. */
+static bool is_default(const void *stream) { return (uintptr_t)stream <= 2; }
+
+static int create_stream(struct stream **out, unsigned flags, int priority)
+{
+    struct stream *stream = malloc(sizeof *stream);
+    if (!stream)
+        return nullgpu_result(NULLGPU_OUT_OF_MEMORY);
+    nullgpu_used();
+    *stream = (struct stream){nullgpu_current_ordinal(), priority < -5 ? -5 : priority > 0 ? 0 : priority, flags};
+    *out = stream;
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaStreamCreate(struct stream **out) { return create_stream(out, 0, 0); }
+
+NULLGPU_API int cudaStreamCreateWithFlags(struct stream **out, unsigned flags)
+{
+    return create_stream(out, flags, 0);
+}
+
+NULLGPU_API int cudaStreamCreateWithPriority(struct stream **out, unsigned flags, int priority)
+{
+    return create_stream(out, flags, priority);
+}
+
+NULLGPU_API int cudaStreamDestroy(struct stream *stream)
+{
+    if (!is_default(stream))
+        free(stream);
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaStreamGetPriority(struct stream *stream, int *out)
+{
+    *out = is_default(stream) ? 0 : stream->priority;
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaStreamGetFlags(struct stream *stream, unsigned *out)
+{
+    *out = is_default(stream) ? 0 : stream->flags;
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaStreamGetDevice(struct stream *stream, int *out)
+{
+    *out = is_default(stream) ? nullgpu_current_ordinal() : stream->ordinal;
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaStreamAddCallback(void *stream, void (*callback)(void *, int, void *), void *data, unsigned flags)
+{
+    (void)flags;
+    if (!nullgpu_capture_of(stream))
+        callback(stream, NULLGPU_SUCCESS, data);
+    return NULLGPU_SUCCESS;
+}
+
+/* Within a capture the function belongs to the graph: it runs at each replay, which does nothing here. */
+NULLGPU_API int cudaLaunchHostFunc(void *stream, void (*function)(void *), void *data)
+{
+    if (!nullgpu_capture_of(stream))
+        function(data);
+    return NULLGPU_SUCCESS;
+}
+
+/* ---- capture ---- */
+
+struct nullgpu_capture {
+    unsigned long long id;
+    void *graph;
+    void *streams[256]; /* those it has spread to; the first began it */
+    int stream_count;
+    struct nullgpu_capture *next;
+};
+
+static struct nullgpu_capture *captures; /* under way */
+
+static struct nullgpu_capture *capture_of_locked(void *stream)
+{
+    for (struct nullgpu_capture *capture = captures; capture; capture = capture->next)
+        for (int i = 0; i < capture->stream_count; i++)
+            if (capture->streams[i] == stream)
+                return capture;
+    return NULL;
+}
+
+struct nullgpu_capture *nullgpu_capture_of(void *stream)
+{
+    if (!__atomic_load_n(&captures, __ATOMIC_ACQUIRE))
+        return NULL;
+    lock_streams();
+    struct nullgpu_capture *capture = capture_of_locked(stream);
+    unlock_streams();
+    return capture;
+}
+
+unsigned long long nullgpu_capture_id(const struct nullgpu_capture *capture) { return capture->id; }
+void *nullgpu_capture_graph(const struct nullgpu_capture *capture) { return capture->graph; }
+
+int nullgpu_capture_begin(void *stream, void *graph)
+{
+    static unsigned long long last_id;
+    struct nullgpu_capture *capture = calloc(1, sizeof *capture);
+    if (!capture)
+        return NULLGPU_OUT_OF_MEMORY;
+    lock_streams();
+    bool nested = capture_of_locked(stream) != NULL;
+    if (!nested) {
+        capture->id = ++last_id;
+        capture->graph = graph;
+        capture->streams[capture->stream_count++] = stream;
+        capture->next = captures;
+        __atomic_store_n(&captures, capture, __ATOMIC_RELEASE);
+    }
+    unlock_streams();
+    if (nested)
+        free(capture);
+    return nested ? NULLGPU_INVALID_VALUE : NULLGPU_SUCCESS;
+}
+
+/* The graph of the capture that stream began, NULL where it began none. */
+void *nullgpu_capture_end(void *stream)
+{
+    void *graph = NULL;
+    lock_streams();
+    for (struct nullgpu_capture **link = &captures; *link; link = &(*link)->next) {
+        struct nullgpu_capture *capture = *link;
+        if (capture->streams[0] != stream)
+            continue;
+        graph = capture->graph;
+        __atomic_store_n(link, capture->next, __ATOMIC_RELEASE);
+        free(capture);
+        break;
+    }
+    unlock_streams();
+    return graph;
+}
+
+/* ---- events ---- */
+
+struct event {
+    struct timespec recorded;
+    unsigned long long capture_id; /* recorded within this capture; 0: outside */
+};
+
+static int create_event(struct event **out)
+{
+    *out = calloc(1, sizeof **out);
+    return *out ? NULLGPU_SUCCESS : nullgpu_result(NULLGPU_OUT_OF_MEMORY);
+}
+
+NULLGPU_API int cudaEventCreate(struct event **out) { return create_event(out); }
+
+NULLGPU_API int cudaEventCreateWithFlags(struct event **out, unsigned flags)
+{
+    (void)flags;
+    return create_event(out);
+}
+
+NULLGPU_API int cudaEventDestroy(struct event *event)
+{
+    free(event);
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaEventRecord(struct event *event, void *stream)
+{
+    struct nullgpu_capture *capture = nullgpu_capture_of(stream);
+    event->capture_id = capture ? capture->id : 0;
+    clock_gettime(CLOCK_MONOTONIC, &event->recorded);
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaEventRecordWithFlags(struct event *event, void *stream, unsigned flags)
+{
+    (void)flags;
+    return cudaEventRecord(event, stream);
+}
+
+/* A capture spreads to the streams that wait for it. */
+NULLGPU_API int cudaStreamWaitEvent(void *stream, struct event *event, unsigned flags)
+{
+    (void)flags;
+    if (!event->capture_id)
+        return NULLGPU_SUCCESS;
+    lock_streams();
+    for (struct nullgpu_capture *capture = captures; capture; capture = capture->next) {
+        int limit = sizeof capture->streams / sizeof *capture->streams;
+        if (capture->id == event->capture_id && !capture_of_locked(stream) && capture->stream_count < limit)
+            capture->streams[capture->stream_count++] = stream;
+    }
+    unlock_streams();
+    return NULLGPU_SUCCESS;
+}
+
+/* Never zero: autotuners divide by it. */
+NULLGPU_API int cudaEventElapsedTime(float *milliseconds, struct event *from, struct event *to)
+{
+    if (!from->recorded.tv_sec || !to->recorded.tv_sec)
+        return nullgpu_result(NULLGPU_INVALID_HANDLE);
+    double elapsed = 1e3 * (double)(to->recorded.tv_sec - from->recorded.tv_sec) +
+                     1e-6 * (double)(to->recorded.tv_nsec - from->recorded.tv_nsec);
+    *milliseconds = elapsed > 1e-3 ? (float)elapsed : 1e-3f;
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaEventElapsedTime_v2(float *milliseconds, struct event *from, struct event *to)
+{
+    return cudaEventElapsedTime(milliseconds, from, to);
+}
+
+struct ipc_event {
+    char bytes[64];
+};
+
+NULLGPU_API int cudaIpcGetEventHandle(struct ipc_event *out, struct event *event)
+{
+    memset(out, 0, sizeof *out);
+    memcpy(out->bytes, &event->recorded, sizeof event->recorded);
+    return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaIpcOpenEventHandle(struct event **out, struct ipc_event handle)
+{
+    int status = create_event(out);
+    if (status == NULLGPU_SUCCESS)
+        memcpy(&(*out)->recorded, handle.bytes, sizeof (*out)->recorded);
+    return status;
+}
+
+/* ---- the driver's names for the same ---- */
+
+NULLGPU_API int cuStreamCreate(struct stream **out, unsigned flags) { return create_stream(out, flags, 0); }
+NULLGPU_API int cuStreamCreateWithPriority(struct stream **out, unsigned flags, int priority)
+{
+    return create_stream(out, flags, priority);
+}
+NULLGPU_API int cuStreamDestroy_v2(struct stream *stream) { return cudaStreamDestroy(stream); }
+NULLGPU_API int cuStreamGetPriority(struct stream *stream, int *out) { return cudaStreamGetPriority(stream, out); }
+NULLGPU_API int cuStreamGetFlags(struct stream *stream, unsigned *out) { return cudaStreamGetFlags(stream, out); }
+NULLGPU_API int cuStreamWaitEvent(void *stream, struct event *event, unsigned flags)
+{
+    return cudaStreamWaitEvent(stream, event, flags);
+}
+NULLGPU_API int cuEventCreate(struct event **out, unsigned flags) { return cudaEventCreateWithFlags(out, flags); }
+NULLGPU_API int cuEventDestroy_v2(struct event *event) { return cudaEventDestroy(event); }
+NULLGPU_API int cuEventRecord(struct event *event, void *stream) { return cudaEventRecord(event, stream); }
+NULLGPU_API int cuEventRecordWithFlags(struct event *event, void *stream, unsigned flags)
+{
+    return cudaEventRecordWithFlags(event, stream, flags);
+}
+NULLGPU_API int cuEventElapsedTime(float *milliseconds, struct event *from, struct event *to)
+{
+    return cudaEventElapsedTime(milliseconds, from, to);
+}
+NULLGPU_API int cuEventElapsedTime_v2(float *milliseconds, struct event *from, struct event *to)
+{
+    return cudaEventElapsedTime(milliseconds, from, to);
+}
+NULLGPU_API int cuLaunchHostFunc(void *stream, void (*function)(void *), void *data)
+{
+    return cudaLaunchHostFunc(stream, function, data);
+}
+NULLGPU_API int cuStreamAddCallback(void *stream, void (*callback)(void *, int, void *), void *data, unsigned flags)
+{
+    return cudaStreamAddCallback(stream, callback, data, flags);
+}

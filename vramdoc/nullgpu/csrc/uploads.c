@@ -1,0 +1,189 @@
+/* What device memory holds, as far as anybody can know: uploads, kept until the next kernel launch.
+ *
+ * Programs check what they have just sent (DDP compares the shapes of all ranks through an all-gather), so small
+ * uploads read back, and copies, fills and collectives carry them on. A launch may change anything, so it makes all
+ * of it unknown; it only bumps a number, since launches are what a step consists of. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* Many small uploads in a row (a model's parameters) must not fill the host; the oldest are forgotten beyond this. */
+#define KEPT_BYTES ((size_t)256 << 20)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct nullgpu_ranges kept; /* payload: a copy of the bytes; NULL: kind is the byte they all have */
+static size_t kept_bytes;
+static uint64_t generation = 1;    /* of device memory: a launch begins a new one */
+static uint64_t kept_generation = 1;
+static uint64_t launches, unknown_reads;
+
+static void lock_uploads(void) { pthread_mutex_lock(&lock); }
+static void unlock_uploads(void) { pthread_mutex_unlock(&lock); }
+
+__attribute__((constructor)) static void survive_forks(void)
+{
+    pthread_atfork(lock_uploads, unlock_uploads, unlock_uploads);
+}
+
+uint64_t nullgpu_launches(void) { return __atomic_load_n(&launches, __ATOMIC_RELAXED); }
+uint64_t nullgpu_unknown_reads(void) { return __atomic_load_n(&unknown_reads, __ATOMIC_RELAXED); }
+
+void nullgpu_launched(void)
+{
+    __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&generation, 1, __ATOMIC_RELEASE);
+}
+
+static void drop_all(void)
+{
+    for (size_t i = 0; i < kept.count; i++)
+        free(kept.items[i].payload);
+    kept.count = 0;
+    kept_bytes = 0;
+}
+
+/* Forgets everything where a launch has come between. The lock is held. */
+static void refresh(void)
+{
+    uint64_t now = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (kept_generation != now) {
+        drop_all();
+        kept_generation = now;
+    }
+}
+
+static void add(uintptr_t start, size_t bytes, int byte, const void *data)
+{
+    struct nullgpu_range range = {start, bytes, 0, byte, NULL};
+    if (bytes == 0)
+        return;
+    if (data) {
+        if (kept_bytes + bytes > KEPT_BYTES)
+            drop_all();
+        range.payload = malloc(bytes);
+        if (!range.payload)
+            return;
+        memcpy(range.payload, data, bytes);
+        kept_bytes += bytes;
+    }
+    if (!nullgpu_ranges_insert(&kept, range) && range.payload) {
+        kept_bytes -= bytes;
+        free(range.payload);
+    }
+}
+
+/* Makes [start, start + bytes) unknown: what is kept of its neighbours stays. */
+static void erase(uintptr_t start, size_t bytes)
+{
+    uintptr_t end = start + bytes;
+    for (;;) {
+        size_t index = nullgpu_ranges_lower(&kept, start);
+        if (index == kept.count || kept.items[index].start >= end)
+            return;
+        struct nullgpu_range old = kept.items[index];
+        nullgpu_ranges_remove(&kept, index);
+        uintptr_t old_end = old.start + old.bytes;
+        const char *data = old.payload;
+        if (data)
+            kept_bytes -= old.bytes;
+        if (old.start < start)
+            add(old.start, start - old.start, old.kind, data);
+        if (old_end > end)
+            add(end, old_end - end, old.kind, data ? data + (end - old.start) : NULL);
+        free(old.payload);
+    }
+}
+
+/* Writes what is kept of [source, source + bytes), zeros for the rest; true where all of it was kept. */
+static bool read_kept(char *destination, uintptr_t source, size_t bytes)
+{
+    size_t done = 0;
+    bool known = true;
+    while (done < bytes) {
+        uintptr_t at = source + done;
+        size_t index = nullgpu_ranges_lower(&kept, at);
+        struct nullgpu_range *range = index < kept.count ? &kept.items[index] : NULL;
+        size_t part = bytes - done;
+        if (!range || range->start > at) {
+            if (range && range->start - at < part)
+                part = range->start - at;
+            memset(destination + done, 0, part);
+            known = false;
+        } else {
+            size_t within = at - range->start;
+            if (range->bytes - within < part)
+                part = range->bytes - within;
+            if (range->payload)
+                memcpy(destination + done, (char *)range->payload + within, part);
+            else
+                memset(destination + done, range->kind, part);
+        }
+        done += part;
+    }
+    return known;
+}
+
+static void download(void *destination, uintptr_t source, size_t bytes)
+{
+    lock_uploads();
+    refresh();
+    bool known = read_kept(destination, source, bytes);
+    unlock_uploads();
+    if (!known && bytes <= NULLGPU_UPLOAD_BYTES) {
+        __atomic_add_fetch(&unknown_reads, 1, __ATOMIC_RELAXED);
+        nullgpu_log("unknown read of %zu bytes", bytes);
+    }
+}
+
+static void upload(uintptr_t destination, const void *source, size_t bytes)
+{
+    lock_uploads();
+    refresh();
+    erase(destination, bytes);
+    if (bytes <= NULLGPU_UPLOAD_BYTES)
+        add(destination, bytes, 0, source);
+    unlock_uploads();
+}
+
+static void copy_on_device(uintptr_t destination, uintptr_t source, size_t bytes)
+{
+    lock_uploads();
+    refresh();
+    char *buffer = bytes <= NULLGPU_UPLOAD_BYTES && kept.count ? malloc(bytes) : NULL;
+    bool known = buffer && read_kept(buffer, source, bytes);
+    erase(destination, bytes);
+    if (known)
+        add(destination, bytes, 0, buffer);
+    free(buffer);
+    unlock_uploads();
+}
+
+void nullgpu_carry(void *destination, const void *source, size_t bytes)
+{
+    if (bytes == 0 || destination == source)
+        return;
+    bool to_device = nullgpu_is_device(destination), from_device = nullgpu_is_device(source);
+    if (to_device && from_device)
+        copy_on_device((uintptr_t)destination, (uintptr_t)source, bytes);
+    else if (to_device)
+        upload((uintptr_t)destination, source, bytes);
+    else if (from_device)
+        download(destination, (uintptr_t)source, bytes);
+    else
+        memmove(destination, source, bytes);
+}
+
+void nullgpu_fill(void *destination, int byte, size_t bytes)
+{
+    if (!nullgpu_is_device(destination)) {
+        memset(destination, byte, bytes);
+        return;
+    }
+    lock_uploads();
+    refresh();
+    erase((uintptr_t)destination, bytes);
+    add((uintptr_t)destination, bytes, byte & 0xff, NULL);
+    unlock_uploads();
+}
