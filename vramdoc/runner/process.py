@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 import msgspec
 
@@ -108,11 +108,12 @@ class Worker:
             raise WorkerError(f"the worker answered nonsense: {error}", hint="report this as a bug") from None
 
 
-def _has_descriptor(stream: object) -> bool:
+def _has_descriptor(stream: TextIO) -> bool:
     try:
-        return stream.fileno() >= 0  # type: ignore[attr-defined]
-    except (AttributeError, OSError, ValueError):
+        stream.fileno()
+    except (OSError, ValueError):
         return False
+    return True
 
 
 def _error(failure: Failure) -> VramdocError:

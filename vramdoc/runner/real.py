@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pynvml
-
 
 def gpu_count() -> int:
     """How many GPUs the driver lists; 0 where there is no driver."""
+    import pynvml  # here, since most commands never ask
+
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:

@@ -50,7 +50,7 @@ class SkipInitialisers(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         packet = func.overloadpacket
-        first = args[0] if args else None
+        first: Any = args[0] if args else None
         on_host = kwargs.get("device") in (None, torch.device("cpu"))
         if packet in _RANDOM_NEW and on_host:
             dtype = kwargs.get("dtype") or torch.get_default_dtype()

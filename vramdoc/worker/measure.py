@@ -81,7 +81,7 @@ def _start_context() -> int:
 
     pynvml.nvmlInit()
     handle = pynvml.nvmlDeviceGetHandleByIndex(0)
-    before = pynvml.nvmlDeviceGetMemoryInfo(handle).used
+    before: int = pynvml.nvmlDeviceGetMemoryInfo(handle).used
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
     after: int = pynvml.nvmlDeviceGetMemoryInfo(handle).used
