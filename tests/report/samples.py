@@ -44,9 +44,7 @@ def gpt2() -> Report:
         vramdoc_version="0.1.0",
         created="2026-01-02T03:04:05Z",
         target="sample_models/gpt2.py",
-        device=Device(
-            name="NVIDIA A100-SXM4-40GB", kind="null", total_bytes=42_298_834_944, compute_capability="8.0"
-        ),
+        device=Device(name="NVIDIA A100-SXM4-40GB", kind="null", total_bytes=42_298_834_944, compute_capability="8.0"),
         versions={"torch": "2.14.1+cu130", "cuda": "13.0", "cudnn": "9.20.0", "python": "3.11.2"},
         batch_size=8,
         steps=3,
@@ -231,9 +229,7 @@ def hostile() -> Report:
             assumptions=(Assumption(op=HOSTILE, file=HOSTILE, line=1, rule=HOSTILE, reads=1),),
         ),
         fits=False,
-        limited=Limited(
-            completed=False, alloc_retries=0, reserved_bytes=0, out_of_memory=HOSTILE, phase=HOSTILE
-        ),
+        limited=Limited(completed=False, alloc_retries=0, reserved_bytes=0, out_of_memory=HOSTILE, phase=HOSTILE),
         warnings=(HOSTILE,),
     )
 
@@ -298,9 +294,7 @@ def _gpt2_timeline(categories: dict[str, int]) -> tuple[TimelinePoint, ...]:
     for step in range(60):
         temporaries = categories["temporaries"] // 6 if step % 5 == 4 else 0
         add("forward", activations=activations * (step + 1) // 60, temporaries=temporaries)
-    points.append(
-        TimelinePoint(phase="loss", allocated_bytes=sum(categories.values()), categories=categories)
-    )
+    points.append(TimelinePoint(phase="loss", allocated_bytes=sum(categories.values()), categories=categories))
     for step in range(80):
         add(
             "backward",

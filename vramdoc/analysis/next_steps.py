@@ -25,9 +25,7 @@ def next_steps(report: Report) -> tuple[NextStep, ...]:
     verdict = judge(report)
     base = f"vramdoc profile {shlex.quote(report.target)}"
     steps = [_other_batch(report, verdict, base), _other_gpu(report, verdict, base)]
-    steps.append(
-        NextStep(command=f"{base}{_gpu_flag(report)} -o report.html", reason="the whole report as a page")
-    )
+    steps.append(NextStep(command=f"{base}{_gpu_flag(report)} -o report.html", reason="the whole report as a page"))
     return tuple(step for step in steps if step is not None)
 
 
@@ -37,14 +35,13 @@ def smallest_gpu(need_bytes: int, capability: tuple[int, int]) -> Gpu | None:
     able = [
         gpu
         for gpu in all_gpus()
-        if gpu.compute_capability >= oldest
-        and gpu.total_bytes >= need_bytes * _MARGIN + (gpu.context_bytes or 0)
+        if gpu.compute_capability >= oldest and gpu.total_bytes >= need_bytes * _MARGIN + (gpu.context_bytes or 0)
     ]
     return min(able, key=lambda gpu: (gpu.total_bytes, gpu.short_name), default=None)
 
 
 def _other_batch(report: Report, verdict: Verdict, base: str) -> NextStep | None:
-    if verdict.outcome == "fits":
+    if verdict.outcome in ("fits", "grows"):
         size, reason = 2 * report.batch_size, "does twice the batch fit?"
     elif report.batch_size > 1:
         size, reason = report.batch_size // 2, "does half the batch fit?"
@@ -60,12 +57,10 @@ def _other_gpu(report: Report, verdict: Verdict, base: str) -> NextStep | None:
     gpu = smallest_gpu(report.peak.reserved_bytes, (int(major), int(minor)))
     if gpu is None or gpu.name == report.device.name:
         return None
-    if verdict.outcome == "fits" and gpu.total_bytes >= report.device.total_bytes:
+    if verdict.outcome in ("fits", "grows") and gpu.total_bytes >= report.device.total_bytes:
         return None
     batch = f" --batch-size {report.batch_size}"
-    return NextStep(
-        command=f"{base} --gpu {gpu.short_name}{batch}", reason=f"the smallest GPU with room: {gpu.name}"
-    )
+    return NextStep(command=f"{base} --gpu {gpu.short_name}{batch}", reason=f"the smallest GPU with room: {gpu.name}")
 
 
 def _gpu_flag(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""What fills the peak, and how it grows."""
+"""What fills the peak, in the order of a table and in that of a chart."""
 
 from __future__ import annotations
 
@@ -31,10 +31,3 @@ def peak_shares(report: Report) -> tuple[tuple[Category, int], ...]:
 def fraction(part: int, whole: int) -> float:
     """``part`` of ``whole``, 0 where the whole is nothing."""
     return part / whole if whole else 0.0
-
-
-def steps_until_full(report: Report) -> int | None:
-    """Whole steps until a growing run would fill its GPU; None where it does not grow."""
-    if report.growth_bytes_per_step <= 0:
-        return None
-    return max(report.spare_bytes, 0) // report.growth_bytes_per_step

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from vramdoc.report import TimelinePoint
 
@@ -18,14 +19,14 @@ class Span:
 
 
 def resample(points: Sequence[TimelinePoint], columns: int) -> tuple[TimelinePoint, ...]:
-    """``columns`` points, each the highest of its share of ``points``, so that no spike is lost; () of nothing."""
+    """``columns`` points, each the highest of its share of ``points``: no spike is lost."""
     count = len(points)
     if not count:
         return ()
     bounds = [column * count // columns for column in range(columns + 1)]
     return tuple(
         max(points[start : max(end, start + 1)], key=lambda point: point.allocated_bytes)
-        for start, end in zip(bounds, bounds[1:], strict=False)
+        for start, end in pairwise(bounds)
     )
 
 

@@ -21,12 +21,21 @@ CATEGORY_COLORS: dict[Category, str] = {
     "optimizer_temporaries": "#b04a68",
     "rounding": "#b3b8c1",
 }
+MODULE_PARTS = (
+    ("params", "parameter_bytes"),
+    ("grads", "gradient_bytes"),
+    ("optimizer", "optimizer_state_bytes"),
+    ("activations", "activation_bytes"),
+    ("other", "other_bytes"),
+)
+"""Columns of the module table: head, and field of a :class:`vramdoc.report.ModuleRow`."""
+
 _SITE_PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 GOOD = "#3f9b4f"
 CAREFUL = "#bf8f1d"
 BAD = "#d2483b"
-OUTCOME_COLORS = {"fits": GOOD, "squeezes": CAREFUL, "too_big": BAD}
-OUTCOME_MARKS = {"fits": "✓", "squeezes": "!", "too_big": "✗"}
+OUTCOME_COLORS = {"fits": GOOD, "grows": CAREFUL, "squeezes": CAREFUL, "too_big": BAD}
+OUTCOME_MARKS = {"fits": "✓", "grows": "!", "squeezes": "!", "too_big": "✗"}
 
 
 def label(name: str) -> str:
@@ -37,8 +46,7 @@ def label(name: str) -> str:
 def clean(text: str, *, ascii_only: bool = False) -> str:
     """``text`` on one line: every character that does not print as itself is written as its escape."""
     escaped = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
-        for character in text
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
     return escaped.encode("ascii", "backslashreplace").decode() if ascii_only else escaped
 

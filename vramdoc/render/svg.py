@@ -6,6 +6,7 @@ import re
 import zlib
 from io import StringIO
 
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
@@ -24,9 +25,6 @@ _THEME = TerminalTheme((24, 27, 33), (214, 218, 226), _ANSI, _ANSI)
 
 def render(report: Report, *, width: int = 100) -> str:
     """The view in ``width`` columns, light on dark."""
-    # A narrow import path: the template is rich's own, less the fonts that it would load from elsewhere.
-    from rich.console import CONSOLE_SVG_FORMAT
-
     canvas = view_canvas(width)
     console = Console(
         width=canvas.width,
@@ -41,6 +39,7 @@ def render(report: Report, *, width: int = 100) -> str:
         legacy_windows=False,
     )
     console.print(layout(report, canvas))
+    # The template is rich's own, less the fonts that it would load from elsewhere.
     template = _FONT_FACE.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code, monospace", _FONTS)
     return console.export_svg(
         title=clean(f"vramdoc profile {report.target}"),

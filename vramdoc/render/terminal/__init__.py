@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 
 from vramdoc.analysis.shares import peak_shares
-from vramdoc.render.terminal.canvas import ColorSystem, Canvas, to_ascii
+from vramdoc.render.terminal.canvas import Canvas, ColorSystem, to_ascii
 from vramdoc.render.terminal.notes import assumptions, growth, next_commands, warnings
 from vramdoc.render.terminal.peak import bars
 from vramdoc.render.terminal.tables import blocks, lines, modules
@@ -25,9 +25,7 @@ _GAP = 4
 __all__ = ["ColorSystem", "layout", "render", "summary_line", "view_canvas"]
 
 
-def render(
-    report: Report, *, width: int = 80, color: ColorSystem | None = None, ascii_only: bool = False
-) -> str:
+def render(report: Report, *, width: int = 80, color: ColorSystem | None = None, ascii_only: bool = False) -> str:
     """The view in ``width`` columns; ``color`` is what the terminal can show, None for plain text."""
     canvas = view_canvas(width, ascii_only=ascii_only)
     console = Console(

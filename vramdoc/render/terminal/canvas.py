@@ -22,7 +22,7 @@ INDENT = 2
 _ASCII = str.maketrans(
     {
         "█": "#", "▓": "=", "▒": "-", "░": ".", "■": "#", "✓": "+", "✗": "x", "▼": "v", "│": "|", "└": "`",
-        "─": "-", "╌": "-", "…": "~", "×": "x",
+        "─": "-", "╌": "-", "…": "~", "\N{MULTIPLICATION SIGN}": "x",
         "▏": " ", "▎": " ", "▍": " ", "▌": "#", "▋": "#", "▊": "#", "▉": "#",
         "▁": " ", "▂": " ", "▃": ".", "▄": ".", "▅": ":", "▆": ":", "▇": "#",
     }
@@ -119,7 +119,7 @@ def fit_end(text: str, width: int) -> str:
 
 
 def bar(fraction: float, width: int) -> str:
-    """A bar of ``fraction`` of ``width`` columns, to an eighth of a column; something is never drawn as nothing."""
+    """A bar of ``fraction`` of ``width`` columns, to an eighth of a column; something never as nothing."""
     eighths = max(round(fraction * width * 8), 1 if fraction > 0 else 0)
     full, rest = divmod(min(eighths, width * 8), 8)
     return "█" * full + (EIGHTHS_RIGHT[rest] if rest else "")

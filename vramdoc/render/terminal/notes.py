@@ -72,7 +72,7 @@ def next_commands(report: Report, canvas: Canvas) -> RenderableType:
     beside = INDENT + commands + 2 + reasons <= canvas.width
     for step in steps:
         command = canvas.safe(step.command)
-        line = Text(" " * INDENT + command, overflow="fold", no_wrap=True)
+        line = Text(" " * INDENT + command, overflow="fold")
         if beside:
             line.append(" " * (commands - len(command) + 2) + canvas.safe(step.reason), style="dim")
             rows.append(line)

@@ -7,7 +7,8 @@ from rich.text import Text
 
 from vramdoc.analysis.modules import ModuleLine, module_lines
 from vramdoc.analysis.shares import fraction
-from vramdoc.render.style import CATEGORY_COLORS, label, percent, place
+from vramdoc.render import sentences
+from vramdoc.render.style import CATEGORY_COLORS, MODULE_PARTS, label, percent, place
 from vramdoc.render.terminal.canvas import INDENT, Canvas, Column, fit_end, widest
 from vramdoc.report import Block, Report
 from vramdoc.units import format_bytes
@@ -15,15 +16,9 @@ from vramdoc.units import format_bytes
 _MODULES, _LINES, _BLOCKS = 14, 6, 5
 _LEAST_SHARE = 0.005  # of the peak: what a module must hold to be shown
 _WIDE = 100
+_WIDER = 112
 _SIZE = 10  # columns of a size: "1023.9 MiB"
 _PLACE = 0.4  # of the width, at most, for file and line
-_PARTS = (
-    ("params", "parameter_bytes"),
-    ("grads", "gradient_bytes"),
-    ("optimizer", "optimizer_state_bytes"),
-    ("activations", "activation_bytes"),
-    ("other", "other_bytes"),
-)
 
 
 def modules(report: Report, canvas: Canvas) -> RenderableType | None:
@@ -32,19 +27,17 @@ def modules(report: Report, canvas: Canvas) -> RenderableType | None:
     shown = module_lines(report.modules, limit=_MODULES, least_bytes=least)
     if not shown:
         return None
-    parts = [(head, name) for head, name in _PARTS if any(getattr(line.sizes, name) for line in shown)]
+    parts = [(head, name) for head, name in MODULE_PARTS if any(getattr(line.sizes, name) for line in shown)]
     if canvas.width < _WIDE:
         parts = [part for part in parts if part[0] != "other"]
-    with_class = canvas.width >= _WIDE
+    with_class = canvas.width >= _WIDER
     columns = [Column(head="module", ratio=1)]
     if with_class:
-        columns.append(
-            Column(head="class", width=min(widest([canvas.safe(line.class_name) for line in shown]), 20))
-        )
+        columns.append(Column(head="class", width=min(widest([canvas.safe(line.class_name) for line in shown]), 20)))
     columns += [Column(head=head, number=True, width=max(_SIZE, len(head))) for head, _ in parts]
     columns.append(Column(head="total", number=True, width=_SIZE))
     rows = [_module_row(line, parts, canvas, with_class=with_class) for line in shown]
-    title = canvas.title("Where, by module", "at the peak, children included")
+    title = canvas.title("Where, by module", sentences.MODULES)
     return Group(title, canvas.table(columns, rows))
 
 
@@ -52,7 +45,9 @@ def _module_row(
     line: ModuleLine, parts: list[tuple[str, str]], canvas: Canvas, *, with_class: bool
 ) -> list[Text | str]:
     name = canvas.safe(line.label) or "model"
-    row: list[Text | str] = [Text("  " * line.depth + name + (f" ({line.count}×)" if line.count > 1 else ""))]
+    row: list[Text | str] = [
+        Text("  " * line.depth + name + (f" ({line.count}\N{MULTIPLICATION SIGN})" if line.count > 1 else ""))
+    ]
     if with_class:
         row.append(Text(canvas.safe(line.class_name), style="dim"))
     for _, field in parts:
@@ -88,9 +83,7 @@ def lines(report: Report, canvas: Canvas) -> RenderableType | None:
                 *([spot_text, code] if wide else [Text("\n").join([spot_text, code])]),
             ]
         )
-    return Group(
-        canvas.title("Where, by line", "of your code, live at the peak"), canvas.table(columns, rows)
-    )
+    return Group(canvas.title("Where, by line", sentences.LINES), canvas.table(columns, rows))
 
 
 def blocks(report: Report, canvas: Canvas) -> RenderableType | None:
@@ -109,17 +102,13 @@ def blocks(report: Report, canvas: Canvas) -> RenderableType | None:
     rows = [
         [
             Text(format_bytes(block.bytes)),
-            Text.assemble(
-                ("■ ", CATEGORY_COLORS.get(block.category, "")), label(canvas.safe(block.category))
-            ),
+            Text.assemble(("■ ", CATEGORY_COLORS.get(block.category, "")), label(canvas.safe(block.category))),
             _maker(block, canvas),
             Text(fit_end(spot, room), style="dim"),
         ]
         for block, spot in zip(shown, places, strict=True)
     ]
-    return Group(
-        canvas.title("Largest blocks", "single allocations live at the peak"), canvas.table(columns, rows)
-    )
+    return Group(canvas.title("Largest blocks", sentences.BLOCKS), canvas.table(columns, rows))
 
 
 def _maker(block: Block, canvas: Canvas) -> Text:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from vramdoc.analysis.shares import STACKING
 from vramdoc.analysis.timeline import peak_column, resample, spans
+from vramdoc.render import sentences
 from vramdoc.render.style import BAD, CATEGORY_COLORS, label
 from vramdoc.render.terminal.canvas import EIGHTHS_UP, INDENT, Canvas, Column
 from vramdoc.report import Report, TimelinePoint
@@ -24,7 +25,7 @@ def chart(report: Report, canvas: Canvas, *, rows: int = _ROWS) -> RenderableTyp
     columns = resample(report.timeline, canvas.width - INDENT - _AXIS - 1)
     if not columns:
         return None
-    title = canvas.title("When", "allocated memory over the operations of that step")
+    title = canvas.title("When", sentences.TIMELINE)
     room = report.device.total_bytes - (report.peak.context_bytes or 0)
     return Group(title, *_area(columns, room, max(rows, _ROWS) - 3))
 
@@ -51,7 +52,7 @@ def _area(columns: Sequence[TimelinePoint], room: int, height: int) -> list[Rend
 
 
 def _cell(point: TimelinePoint, highest: int, level: int, height: int) -> tuple[str, str]:
-    """The character of one column at ``level`` rows from the ground, in the colour of what lies at its middle."""
+    """The character of one column at ``level`` rows from the ground, in the colour at its middle."""
     above = 8 * (point.allocated_bytes / highest * height - level)
     eighths = min(max(round(above), 0), 8)
     if not eighths:

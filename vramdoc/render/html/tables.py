@@ -1,0 +1,134 @@
+"""The tables of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vramdoc.analysis.modules import ModuleLine, module_lines
+from vramdoc.analysis.shares import fraction, peak_shares
+from vramdoc.render.html.build import Child, Element, element
+from vramdoc.render.style import CATEGORY_COLORS, MODULE_PARTS, label, percent, place
+from vramdoc.report import Block, Report
+from vramdoc.units import format_bytes
+
+_MODULES, _LINES, _BLOCKS = 60, 30, 30
+_INDENT = 18  # pixels a level
+
+
+def categories(report: Report) -> Element:
+    """What fills the peak, with bars."""
+    rows = peak_shares(report)
+    largest = max((size for _, size in rows), default=1)
+    body = []
+    for name, size in rows:
+        color = f"background:{CATEGORY_COLORS[name]}"
+        bar = element("i", style=f"{color};width:{100 * fraction(size, largest):.2f}%")
+        share = percent(fraction(size, report.peak.allocated_bytes))
+        cells = [
+            _cell(element("span", class_="swatch", style=color), label(name), kind="name"),
+            _cell(format_bytes(size), kind="number"),
+            _cell(share, kind="number quiet"),
+            _cell(bar, kind="bar"),
+        ]
+        body.append(element("tr", *cells))
+    return _table(("", "number:size", "number:share", ""), body)
+
+
+def phases(report: Report) -> Element:
+    """Peak and end of every phase."""
+    body = [
+        element(
+            "tr",
+            _cell(label(phase.name)),
+            _cell(format_bytes(phase.peak_bytes), kind="number"),
+            _cell(format_bytes(phase.end_bytes), kind="number"),
+            class_="peak" if phase.name == report.peak.phase else "",
+        )
+        for phase in report.phases
+    ]
+    return _table(("phase", "number:peak", "number:at its end"), body)
+
+
+def modules(report: Report) -> Element:
+    """The module tree; columns that are zero throughout are left out."""
+    shown = module_lines(report.modules, limit=_MODULES)
+    parts = [(head, name) for head, name in MODULE_PARTS if any(getattr(row.sizes, name) for row in shown)]
+    heads = ("module", "class", *(f"number:{head}" for head, _ in parts), "number:total")
+    return _table(heads, [_module_row(row, [name for _, name in parts]) for row in shown])
+
+
+def _module_row(row: ModuleLine, parts: Sequence[str]) -> Element:
+    times = f" ({row.count}\N{MULTIPLICATION SIGN})" if row.count > 1 else ""
+    name = element("td", (row.label or "model") + times, style=f"padding-left:{row.depth * _INDENT}px")
+    sizes = [getattr(row.sizes, part) for part in parts]
+    return element(
+        "tr",
+        name,
+        _cell(row.class_name, kind="quiet"),
+        *[_cell(format_bytes(size) if size else "-", kind="number") for size in sizes],
+        _cell(format_bytes(row.sizes.total_bytes), kind="number"),
+    )
+
+
+def lines(report: Report) -> Element:
+    """The source lines whose blocks are largest, with their code."""
+    body = [
+        element(
+            "tr",
+            _cell(format_bytes(row.bytes), kind="number"),
+            _cell(percent(fraction(row.bytes, report.peak.allocated_bytes)), kind="number quiet"),
+            _cell(f"{row.blocks:,}", kind="number quiet"),
+            _cell(place(row.file, row.line), element("br"), element("code", row.code or row.function)),
+        )
+        for row in report.lines[:_LINES]
+    ]
+    return _table(("number:size", "number:share", "number:blocks", "line"), body)
+
+
+def blocks(report: Report) -> Element:
+    """The largest live blocks."""
+    body = [
+        element(
+            "tr",
+            _cell(format_bytes(block.bytes), kind="number"),
+            _cell(_swatch(block), label(block.category), kind="name"),
+            _cell(block.op or label(block.phase)),
+            _cell(block.module, kind="quiet"),
+            _cell(place(block.file, block.line), kind="quiet"),
+        )
+        for block in report.largest[:_BLOCKS]
+    ]
+    return _table(("number:size", "what", "made by", "module", "at"), body)
+
+
+def assumptions(report: Report) -> Element:
+    """Every assumed value."""
+    body = [
+        element(
+            "tr",
+            _cell(row.rule),
+            _cell(row.op, kind="quiet"),
+            _cell(f"{row.reads:,}", kind="number"),
+            _cell(place(row.file, row.line)),
+        )
+        for row in report.values.assumptions
+    ]
+    return _table(("rule", "operation", "number:reads", "at"), body)
+
+
+def _swatch(block: Block) -> Element:
+    return element("span", class_="swatch", style=f"background:{CATEGORY_COLORS.get(block.category, 'none')}")
+
+
+def _cell(*children: Child, kind: str = "") -> Element:
+    return element("td", *children, class_=kind)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Element]) -> Element:
+    """A table that scrolls by itself where the page is narrow; ``number:`` before a head sets it right."""
+    cells = [
+        element("th", head.removeprefix("number:"), class_="number" if head.startswith("number:") else "")
+        for head in heads
+    ]
+    table = element("table", element("thead", element("tr", *cells)), element("tbody", *rows))
+    return element("div", table, class_="scroll")
