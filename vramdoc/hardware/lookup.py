@@ -18,8 +18,9 @@ _NEAREST = 3
 def find(name: str) -> Gpu:
     """The GPU called ``name``: its short name, an alias, or CUDA's own name for it.
 
-    Case, spaces and punctuation do not matter, nor do the brand names before it. A short name that several
-    GPUs share (``a100``) stands for the one that the tables give it to: the larger, or the more common, form.
+    Case, spaces and punctuation do not matter, nor do the brand names before it. A short name that leaves the
+    form open (``a100``) stands for the SXM form, one that leaves the memory open for the larger. Where CUDA has
+    one name for two sizes (RTX 4060 Ti) that is the larger one too.
     Raises :class:`UnknownGpuError`, whose hint names the nearest ones.
     """
     gpu = _by_name().get(_plain(name)) or _by_name().get(_without_brand(name))
@@ -54,7 +55,11 @@ def _without_brand(name: str) -> str:
 
 @cache
 def _by_name() -> dict[str, Gpu]:
-    return {spelling: gpu for gpu in all_gpus() for spelling in spellings(gpu)}
+    names: dict[str, Gpu] = {}
+    for gpu in all_gpus():
+        for spelling in spellings(gpu):
+            names.setdefault(spelling, gpu)
+    return names
 
 
 def _hint(name: str) -> str:

@@ -37,9 +37,9 @@ class Gpu:
     context_bytes: int | None  # used outside the allocator once a training step has run
     shared_memory_per_block: int  # the opt-in maximum
     shared_memory_per_multiprocessor: int
-    l2_bytes: int
+    l2_bytes: int | None
     memory_bandwidth: int  # bytes a second
     peak_flops: Mapping[str, int]  # of DTYPES, dense, operations a second; 16-bit products summed in fp32
-    pcie: Link
-    nvlink: Link | None  # all links together; None where the GPU has none
+    host_link: Link  # to the host: PCIe, or NVLink-C2C
+    peer_link: Link | None  # NVLink to other GPUs, all links together; None where the GPU has none
     sources: Mapping[str, str]  # by field name, one for every figure that is known

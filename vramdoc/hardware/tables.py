@@ -10,11 +10,12 @@ from types import MappingProxyType
 from typing import Any, cast, get_args
 
 from vramdoc.hardware.model import DTYPES, Family, Gpu, Link
-from vramdoc.units import GIB, MIB
+from vramdoc.units import GIB, KIB, MIB
 
 _DATA = Path(__file__).parent / "data"
-_SPECIFICATION = ("multiprocessors", "l2_bytes", "memory_bandwidth", "peak_flops", "pcie", "nvlink")
+_SPECIFICATION = ("multiprocessors", "l2_bytes", "memory_bandwidth", "peak_flops", "host_link", "peer_link")
 """The fields that a GPU's ``specification`` stands for, unless its ``sources`` name another."""
+_PRINTED_UNITS = {"total_mib": MIB, "total_gib": GIB, "total_gb": 10**9}
 
 
 @cache
@@ -44,6 +45,7 @@ def _architectures() -> dict[str, dict[str, Any]]:
     return {row["compute_capability"]: row for row in _read("architectures")["architecture"]}
 
 
+@cache
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads((_DATA / f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -66,11 +68,11 @@ def _gpu(row: Mapping[str, Any], family: Family) -> Gpu:
         context_bytes=row.get("context_bytes"),
         shared_memory_per_block=architecture["shared_memory_per_block"],
         shared_memory_per_multiprocessor=architecture["shared_memory_per_multiprocessor"],
-        l2_bytes=row["l2_kib"] * 1024,
+        l2_bytes=row["l2_kib"] * KIB if "l2_kib" in row else None,
         memory_bandwidth=round(row["memory_bandwidth_gb"] * 10**9),
         peak_flops=MappingProxyType(_peak_flops(row, architecture, family)),
-        pcie=_links()[row["pcie"]],
-        nvlink=_links()[row["nvlink"]] if "nvlink" in row else None,
+        host_link=_links()[row["host_link"]],
+        peer_link=_links()[row["peer_link"]] if "peer_link" in row else None,
         sources=MappingProxyType(_sources(row)),
     )
 
@@ -79,19 +81,14 @@ def _total_bytes(row: Mapping[str, Any]) -> int:
     """The exact total where the table has it, otherwise the printed one in bytes, to the nearest MiB."""
     if "total_bytes" in row:
         return cast(int, row["total_bytes"])
-    if "total_mib" in row:
-        return cast(int, row["total_mib"]) * MIB
-    return round(row["total_gib"] * GIB / MIB) * MIB
+    key, unit = next((key, unit) for key, unit in _PRINTED_UNITS.items() if key in row)
+    return int(round(row[key] * unit / MIB)) * MIB
 
 
 def _peak_flops(row: Mapping[str, Any], architecture: Mapping[str, Any], family: Family) -> dict[str, int]:
     """Peak by data type: as the table gives it, or operations x multiprocessors x boost clock."""
     if "peak_tflops" in row:
-        return {
-            dtype: round(row["peak_tflops"][dtype] * 10**12)
-            for dtype in DTYPES
-            if dtype in row["peak_tflops"]
-        }
+        return {dtype: round(row["peak_tflops"][dtype] * 10**12) for dtype in DTYPES if dtype in row["peak_tflops"]}
     halved = architecture["geforce_halved"] if family == "consumer" else ()
     clocks = row["multiprocessors"] * row["boost_mhz"] * 10**6
     operations = architecture["operations"]
@@ -100,18 +97,14 @@ def _peak_flops(row: Mapping[str, Any], architecture: Mapping[str, Any], family:
 
 def _sources(row: Mapping[str, Any]) -> dict[str, str]:
     """A source for every field that holds a figure, by the name of the field."""
-    general = _read_sources()
+    general = _read("architectures")["sources"]
     given = dict(row["sources"])
     specification = given.pop("specification")
-    sources = {field: specification for field in _SPECIFICATION if field != "nvlink" or "nvlink" in row}
+    absent = {field for field, key in (("l2_bytes", "l2_kib"), ("peer_link", "peer_link")) if key not in row}
+    sources = {field: specification for field in _SPECIFICATION if field not in absent}
     if "peak_tflops" not in row:
         sources["peak_flops"] = f"{specification}; {general['operations']}"
     sources["compute_capability"] = general["compute_capability"]
     sources["shared_memory_per_block"] = general["shared_memory"]
     sources["shared_memory_per_multiprocessor"] = general["shared_memory"]
     return sources | given
-
-
-@cache
-def _read_sources() -> dict[str, str]:
-    return cast(dict[str, str], _read("architectures")["sources"])
