@@ -82,7 +82,8 @@ def _total_bytes(row: Mapping[str, Any]) -> int:
     if "total_bytes" in row:
         return cast(int, row["total_bytes"])
     key, unit = next((key, unit) for key, unit in _PRINTED_UNITS.items() if key in row)
-    return int(round(row[key] * unit / MIB)) * MIB
+    printed: float = row[key]
+    return round(printed * unit / MIB) * MIB
 
 
 def _peak_flops(row: Mapping[str, Any], architecture: Mapping[str, Any], family: Family) -> dict[str, int]:
