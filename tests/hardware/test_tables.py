@@ -77,7 +77,7 @@ def test_peaks_worked_out_from_clocks_agree_with_the_data_sheets(name: str, dtyp
 
 
 def test_the_measured_a6000() -> None:
-    """The one GPU that this project has measurements of: total, context and multiprocessors are exact."""
+    """The GPU of the published runs that the tests reproduce: total, context and multiprocessors are exact."""
     gpu = find("a6000")
     assert (gpu.name, gpu.compute_capability, gpu.multiprocessors) == ("NVIDIA RTX A6000", (8, 6), 84)
     assert gpu.total_bytes == 51_033_931_776
