@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 VOCABULARY, CONTEXT, LAYERS, HEADS, WIDTH = 50257, 1024, 12, 12, 768
+AUTOCAST = True  # False: everything in fp32
 BATCH_SIZE = 8
 
 
@@ -19,9 +20,7 @@ class Block(nn.Module):
         self.query_key_value = nn.Linear(WIDTH, 3 * WIDTH)
         self.attention_out = nn.Linear(WIDTH, WIDTH)
         self.mlp_norm = nn.LayerNorm(WIDTH)
-        self.mlp = nn.Sequential(
-            nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(approximate="tanh"), nn.Linear(4 * WIDTH, WIDTH)
-        )
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(approximate="tanh"), nn.Linear(4 * WIDTH, WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
         heads = self.query_key_value(self.attention_norm(x)).unflatten(-1, (3, HEADS, -1))
@@ -63,7 +62,7 @@ def make_batch(batch_size: int) -> Tensor:
 
 
 def compute_loss(model: nn.Module, ids: Tensor) -> Tensor:
-    with torch.autocast("cuda", dtype=torch.bfloat16):
+    with torch.autocast("cuda", dtype=torch.bfloat16, enabled=AUTOCAST):
         logits = model(ids[:, :-1])
         return nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
 

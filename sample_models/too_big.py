@@ -20,9 +20,7 @@ class Block(nn.Module):
         self.query_key_value = nn.Linear(WIDTH, 3 * WIDTH)
         self.attention_out = nn.Linear(WIDTH, WIDTH)
         self.mlp_norm = nn.LayerNorm(WIDTH)
-        self.mlp = nn.Sequential(
-            nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(approximate="tanh"), nn.Linear(4 * WIDTH, WIDTH)
-        )
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(approximate="tanh"), nn.Linear(4 * WIDTH, WIDTH))
 
     def forward(self, x: Tensor) -> Tensor:
         heads = self.query_key_value(self.attention_norm(x)).unflatten(-1, (3, HEADS, -1))

@@ -26,8 +26,7 @@ class UNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.down = nn.ModuleList(
-            double_convolution(inputs, outputs)
-            for inputs, outputs in zip((3, *WIDTHS[:-1]), WIDTHS, strict=True)
+            double_convolution(inputs, outputs) for inputs, outputs in zip((3, *WIDTHS[:-1]), WIDTHS, strict=True)
         )
         finer = WIDTHS[-2::-1]
         self.upsample = nn.ModuleList(nn.ConvTranspose2d(2 * width, width, 2, stride=2) for width in finer)

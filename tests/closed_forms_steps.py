@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ def measure(widths: list[int], optimizer_name: str, batch: int) -> dict[str, int
     gc.collect()
     torch.cuda.empty_cache()
     held = torch.cuda.memory_allocated()
-    layers = [nn.Linear(inputs, outputs) for inputs, outputs in zip(widths, widths[1:], strict=False)]
+    layers = [nn.Linear(inputs, outputs) for inputs, outputs in itertools.pairwise(widths)]
     model = nn.Sequential(*layers).cuda()
     found = {"model": torch.cuda.memory_allocated() - held}
     x, target = torch.randn(batch, widths[0]).cuda(), torch.randn(batch, widths[-1]).cuda()

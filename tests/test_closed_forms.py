@@ -50,7 +50,7 @@ class Sums:
 
 def sums(widths: list[int], optimizer: str, batch: int) -> Sums:
     """The sums for a stack of ``widths``; weight and bias of each layer are tensors of their own."""
-    layers = zip(widths, widths[1:], strict=False)
+    layers = itertools.pairwise(widths)
     parameters = sum(taken(inputs * outputs) + taken(outputs) for inputs, outputs in layers)
     return Sums(
         parameters=parameters,
