@@ -43,6 +43,7 @@ class Peak:
     allocated_bytes: int  # torch.cuda.max_memory_allocated
     reserved_bytes: int  # torch.cuda.max_memory_reserved
     context_bytes: int | None  # outside the allocator; None where it is not known
+    context_estimated: bool = False  # not measured on this kind of GPU, but taken from another
     phase: str  # one of PHASES
     step: int  # counted from 0
 

@@ -24,7 +24,9 @@ class Runs:
     alternatives: tuple[Measurement, ...] = ()  # the same under other rules for unknown values
 
 
-def assemble(target: str, runs: Runs, *, context_bytes: int | None, notes: list[str]) -> Report:
+def assemble(
+    target: str, runs: Runs, *, context_bytes: int | None, context_estimated: bool = False, notes: list[str]
+) -> Report:
     """The report of ``target``, which is named as the user gave it."""
     plain, attributed = runs.plain, runs.attributed.attributed
     assert attributed is not None
@@ -45,6 +47,7 @@ def assemble(target: str, runs: Runs, *, context_bytes: int | None, notes: list[
             allocated_bytes=plain.peak_allocated_bytes,
             reserved_bytes=plain.peak_reserved_bytes,
             context_bytes=context_bytes,
+            context_estimated=context_estimated,
             phase=plain.peak_phase,
             step=plain.peak_step,
         ),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from vramdoc import assumptions, hardware, nullgpu, target
-from vramdoc.errors import TargetError, UsageError
+from vramdoc.errors import UsageError
 from vramdoc.report import Device, Report
 from vramdoc.report.measurement import Measurement, Request
 from vramdoc.runner import real
@@ -75,15 +75,16 @@ def _on_null_gpu(
         if plain.unknown_reads:
             request = replace(request, assume=assume)
             plain = worker.measure(request)
-        context = gpu.context_bytes
-        over = plain.peak_reserved_bytes + (context or 0) > gpu.total_bytes
+        context, measured = hardware.context_or_estimate(gpu)
+        over = plain.peak_reserved_bytes + context > gpu.total_bytes
         runs = Runs(
             plain=plain,
             attributed=worker.measure(replace(request, attributed=True, steps=plain.steps)),
             limited=worker.measure(replace(request, limited=True)) if over else None,
             alternatives=_alternatives(worker, request, plain),
         )
-    return assemble(name, replace_device(runs, device), context_bytes=context, notes=notes)
+    runs = replace(runs, plain=replace(runs.plain, device=device))
+    return assemble(name, runs, context_bytes=context, context_estimated=not measured, notes=notes)
 
 
 def _alternatives(worker: Worker, request: Request, plain: Measurement) -> tuple[Measurement, ...]:
@@ -92,11 +93,6 @@ def _alternatives(worker: Worker, request: Request, plain: Measurement) -> tuple
     if extremes is None:
         return ()
     return tuple(worker.measure(replace(request, assume=choice)) for choice in extremes)
-
-
-def replace_device(runs: Runs, device: Device) -> Runs:
-    """``runs`` with the device as the tables name it."""
-    return replace(runs, plain=replace(runs.plain, device=device))
 
 
 def _on_real_gpu(name: str, request: Request, listener: Listener) -> Report:
@@ -118,6 +114,3 @@ def _worker_environment() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(filter(None, [ours, inherited])),
         "PYTHONUNBUFFERED": "1",
     }
-
-
-__all__ = ["DEFAULT_GPU", "TargetError", "profile"]

@@ -8,6 +8,7 @@ change the next number. Without it, one request is measured in this process.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -42,6 +43,8 @@ def main(arguments: list[str]) -> int:
     if failure:
         channel.send(Message(event="failed", failure=failure))
         return 0
+    # What a fork shares stays shared: a child's collector does not write to the objects that are there now.
+    gc.freeze()
     channel.send(Message(event="ready"))
     with open(requests, "rb") as stream:
         for line in stream:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import statistics
 import sys
 import time
@@ -70,8 +69,6 @@ def measure(request: Request, *, null: bool, progress: Progress) -> Measurement:
         except torch.cuda.OutOfMemoryError as error:
             out_of_memory = OutOfMemory(message=str(error), phase=run.phases.phase, step=run.phases.step)
             run.phases.close()
-    # Garbage that holds device memory must not be freed by the interpreter's end, in any order.
-    gc.collect()
     return _result(run, path, context_bytes, shadow, out_of_memory, null=null)
 
 
