@@ -1,5 +1,19 @@
 """The null GPU: NVIDIA's libraries, stood in for, on a GPU that does not exist."""
 
-from vramdoc.nullgpu.spec import DeviceSpec
+from __future__ import annotations
 
-__all__ = ["DeviceSpec"]
+from vramdoc.nullgpu.engine import Counters, configure, counters
+from vramdoc.nullgpu.environment import environment, unsupported_reason
+from vramdoc.nullgpu.spec import DeviceSpec
+from vramdoc.nullgpu.torch_build import TorchBuild, torch_build
+
+__all__ = [
+    "Counters",
+    "DeviceSpec",
+    "TorchBuild",
+    "configure",
+    "counters",
+    "environment",
+    "torch_build",
+    "unsupported_reason",
+]

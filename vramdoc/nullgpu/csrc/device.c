@@ -5,6 +5,7 @@
  *   limited=1                      0: an allocation is never refused
  *   cuda=13000 cudnn=92400 nccl=23007 cusparselt=801 nvshmem=30405
  *   archs=75,80,90                 architectures torch has kernels for
+ *   ptx=90                         architectures it has code for that newer devices compile further
  *   device=MAJOR,MINOR,MULTIPROCESSORS,TOTAL,CONTEXT,SHARED_PER_BLOCK,SHARED_PER_MULTIPROCESSOR,L2,NAME
  * with one device field for each device. */
 #include <stdio.h>
@@ -17,8 +18,10 @@ static struct nullgpu_device devices[NULLGPU_MAX_DEVICES];
 static int device_count;
 static bool limited = true;
 static struct nullgpu_versions versions;
-static int archs[64];
-static int arch_count;
+static struct architectures {
+    int items[64];
+    int count;
+} archs, ptx;
 
 static __thread int current;
 static __thread bool thread_used;
@@ -66,17 +69,18 @@ static void derive_occupancy(struct nullgpu_device *device)
     }
 }
 
-/* Compiled kernels (not PTX) run on their own major version from their own minor version on: CUDA C++ Programming
- * Guide, "Binary Compatibility". torch's wheels carry PTX of no architecture, so nothing is compiled for a newer
- * one on the fly. */
+/* Compiled kernels run on their own major version from their own minor version on, PTX on every newer device: CUDA
+ * C++ Programming Guide, "Binary Compatibility" and "PTX Compatibility". */
 static void derive_kernel_arch(struct nullgpu_device *device)
 {
-    device->kernel_arch = 0;
-    for (int i = 0; i < arch_count; i++)
-        if (archs[i] / 10 == device->major && archs[i] % 10 <= device->minor && archs[i] > device->kernel_arch)
-            device->kernel_arch = archs[i];
-    if (arch_count == 0)
-        device->kernel_arch = 10 * device->major + device->minor;
+    int arch = 10 * device->major + device->minor;
+    device->kernel_arch = archs.count + ptx.count ? 0 : arch;
+    for (int i = 0; i < archs.count; i++)
+        if (archs.items[i] / 10 == device->major && archs.items[i] <= arch && archs.items[i] > device->kernel_arch)
+            device->kernel_arch = archs.items[i];
+    for (int i = 0; i < ptx.count; i++)
+        if (ptx.items[i] <= arch && ptx.items[i] > device->kernel_arch)
+            device->kernel_arch = ptx.items[i];
 }
 
 static bool parse_device(const char *text, size_t length)
@@ -101,15 +105,15 @@ static bool parse_device(const char *text, size_t length)
     return true;
 }
 
-static bool parse_archs(const char *text, size_t length)
+static bool parse_archs(struct architectures *out, const char *text, size_t length)
 {
     const char *end = text + length;
-    while (text < end && arch_count < (int)(sizeof archs / sizeof *archs)) {
+    while (text < end && out->count < (int)(sizeof out->items / sizeof *out->items)) {
         char *after;
         long arch = strtol(text, &after, 10);
         if (after == text || arch <= 0)
             return false;
-        archs[arch_count++] = (int)arch;
+        out->items[out->count++] = (int)arch;
         text = after + (*after == ',');
     }
     return true;
@@ -127,7 +131,9 @@ static bool parse_field(const char *field, size_t length)
     if (length > 7 && !strncmp(field, "device=", 7))
         return parse_device(field + 7, length - 7);
     if (length > 6 && !strncmp(field, "archs=", 6))
-        return parse_archs(field + 6, length - 6);
+        return parse_archs(&archs, field + 6, length - 6);
+    if (length > 4 && !strncmp(field, "ptx=", 4))
+        return parse_archs(&ptx, field + 4, length - 4);
     if (length == 9 && !strncmp(field, "limited=", 8)) {
         limited = field[8] != '0';
         return true;
@@ -144,7 +150,7 @@ static bool parse_field(const char *field, size_t length)
 
 static bool parse(const char *text)
 {
-    device_count = arch_count = 0;
+    device_count = archs.count = ptx.count = 0;
     versions = (struct nullgpu_versions){0};
     limited = true;
     for (const char *end; *text; text = *end ? end + 1 : end) {
