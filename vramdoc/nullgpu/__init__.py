@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vramdoc.nullgpu.engine import Counters, configure, counters
+from vramdoc.nullgpu.engine import Counters, apply, configuration, configure, counters
 from vramdoc.nullgpu.environment import environment, unsupported_reason
 from vramdoc.nullgpu.spec import DeviceSpec
 from vramdoc.nullgpu.torch_build import TorchBuild, torch_build
@@ -11,6 +11,8 @@ __all__ = [
     "Counters",
     "DeviceSpec",
     "TorchBuild",
+    "apply",
+    "configuration",
     "configure",
     "counters",
     "environment",

@@ -71,7 +71,11 @@ def configure(devices: Sequence[DeviceSpec], *, limited: bool) -> None:
     build = torch_build()
     if build is None:
         raise InstallError("torch is not installed", hint="pip install torch")
-    text = configuration(devices, build, limited=limited)
+    apply(configuration(devices, build, limited=limited))
+
+
+def apply(text: str) -> None:
+    """Like :func:`configure`, with a :func:`configuration` that another process made."""
     status = _engine().vramdoc_nullgpu_configure(text.encode())
     if status == 2:
         raise InstallError("the null GPU is in use: its devices cannot change", hint="configure it in a new process")

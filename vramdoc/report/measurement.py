@@ -18,7 +18,7 @@ class Request:
     batch_size: int | None = None  # None: the target's own
     steps: int | None = None  # None: until the peak repeats
     attributed: bool = False  # record what each block is; False: nothing is hooked
-    limited: bool = False  # null GPU: refuse memory over the device's total
+    null_gpu: str | None = None  # the null GPU's configuration; None: the machine's own GPU
     assume: dict[str, str] | None = None  # rules for unknown values; None: no host shadows
     timeout: float = 600.0  # seconds
 

@@ -70,6 +70,10 @@ def _on_null_gpu(
         compute_capability=".".join(map(str, gpu.compute_capability)),
     )
     environment = nullgpu.environment(specs, limited=False, base=_worker_environment())
+    build = nullgpu.torch_build()
+    assert build is not None, "environment() has checked it"
+    unlimited, limited = (nullgpu.configuration(specs, build, limited=limit) for limit in (False, True))
+    request = replace(request, null_gpu=unlimited)
     with Worker(environment, null=True, listener=listener) as worker:
         plain = worker.measure(request)
         if plain.unknown_reads:
@@ -80,7 +84,7 @@ def _on_null_gpu(
         runs = Runs(
             plain=plain,
             attributed=worker.measure(replace(request, attributed=True, steps=plain.steps)),
-            limited=worker.measure(replace(request, limited=True)) if over else None,
+            limited=worker.measure(replace(request, null_gpu=limited)) if over else None,
             alternatives=_alternatives(worker, request, plain),
         )
     runs = replace(runs, plain=replace(runs.plain, device=device))

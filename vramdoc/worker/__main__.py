@@ -97,7 +97,7 @@ def _serve_in_child(request: Request, channel: _Channel) -> None:
 
 
 def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
-    from vramdoc.nullgpu import configure
+    from vramdoc.nullgpu import apply
     from vramdoc.worker import userland
     from vramdoc.worker.measure import measure
 
@@ -105,8 +105,8 @@ def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
         channel.send(Message(event="progress", stage=stage, done=done, total=total))
 
     try:
-        if null:
-            configure(None, limited=request.limited)
+        if request.null_gpu is not None:
+            apply(request.null_gpu)
         with userland.time_limit(request.timeout):
             return Message(event="measured", measurement=measure(request, null=null, progress=progress))
     except TargetTimeoutError as error:
