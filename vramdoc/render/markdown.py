@@ -14,7 +14,7 @@ from vramdoc.render.style import MODULE_PARTS, OUTCOME_MARKS, clean, label, perc
 from vramdoc.report import Report
 from vramdoc.units import format_bytes
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$@])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 _MODULES, _LINES, _BLOCKS = 20, 10, 10
 
 

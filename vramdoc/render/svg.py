@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
 from vramdoc.render.style import clean
-from vramdoc.render.terminal import layout, view_canvas
+from vramdoc.render.terminal import layout
+from vramdoc.render.terminal.canvas import view_canvas
 from vramdoc.report import Report
 
 _FONT_FACE = re.compile(r"@font-face\s*\{\{.*?\}\}\s*", re.DOTALL)

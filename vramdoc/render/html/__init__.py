@@ -9,7 +9,7 @@ from vramdoc.render.html.build import Child, Element, element, section, to_html
 from vramdoc.render.html.chart import timeline
 from vramdoc.render.html.css import STYLE
 from vramdoc.render.html.tables import assumptions, blocks, categories, lines, modules, phases
-from vramdoc.render.style import BAD, CATEGORY_COLORS, OUTCOME_MARKS
+from vramdoc.render.style import CATEGORY_COLORS, OUTCOME_MARKS
 from vramdoc.report import Report
 from vramdoc.units import format_bytes
 
@@ -74,8 +74,8 @@ def _memory_bar(report: Report) -> Element:
         for name, size, color in parts
     ]
     if judged.short_bytes:
-        edge = f"left:{100 * total / whole:.3f}%;border-color:{BAD}"
-        bars.append(element("i", title=f"the GPU ends here: {format_bytes(total)}", style=edge))
+        edge = f"left:{100 * total / whole:.3f}%"
+        bars.append(element("i", title=f"beyond the GPU: {format_bytes(judged.short_bytes)}", style=edge))
     return element("div", *bars, class_="memory", role="img", aria_label=sentences.need(report))
 
 

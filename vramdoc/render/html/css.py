@@ -25,7 +25,8 @@ footer {{ margin-top: 48px; font-size: 13px; overflow-wrap: anywhere; }}
 .memory {{ position: relative; display: flex; height: 22px; margin: 18px 0 8px; border-radius: 4px;
   overflow: hidden; background: var(--free); }}
 .memory span {{ height: 100%; }}
-.memory i {{ position: absolute; top: 0; bottom: 0; border-left: 3px solid; }}
+.memory i {{ position: absolute; top: 0; bottom: 0; right: 0; opacity: 0.8; background: var(--bad); }}
+.phases {{ max-width: 480px; }}
 .scroll {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }}
 th {{ text-align: left; font-weight: normal; color: var(--quiet); font-size: 13px; }}

@@ -46,7 +46,7 @@ def phases(report: Report) -> Element:
         )
         for phase in report.phases
     ]
-    return _table(("phase", "number:peak", "number:at its end"), body)
+    return element("div", _table(("phase", "number:peak", "number:at its end"), body), class_="phases")
 
 
 def modules(report: Report) -> Element:

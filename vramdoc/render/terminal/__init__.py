@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 
 from vramdoc.analysis.shares import peak_shares
-from vramdoc.render.terminal.canvas import Canvas, ColorSystem, to_ascii
+from vramdoc.render.terminal.canvas import Canvas, ColorSystem, draw, to_ascii, view_canvas
 from vramdoc.render.terminal.notes import assumptions, growth, next_commands, warnings
 from vramdoc.render.terminal.peak import bars
 from vramdoc.render.terminal.tables import blocks, lines, modules
@@ -17,38 +16,21 @@ from vramdoc.render.terminal.timeline import chart, phases
 from vramdoc.render.terminal.verdict import summary, verdict
 from vramdoc.report import Report
 
-_NARROWEST = 60
-_WIDEST = 132  # beyond it lines grow too long to read
 _SIDE_BY_SIDE = 112
 _GAP = 4
 
-__all__ = ["ColorSystem", "layout", "render", "summary_line", "view_canvas"]
+__all__ = ["ColorSystem", "layout", "render", "summary_line"]
 
 
 def render(report: Report, *, width: int = 80, color: ColorSystem | None = None, ascii_only: bool = False) -> str:
     """The view in ``width`` columns; ``color`` is what the terminal can show, None for plain text."""
     canvas = view_canvas(width, ascii_only=ascii_only)
-    console = Console(
-        width=canvas.width,
-        force_terminal=color is not None,
-        color_system=color,
-        no_color=color is None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    with console.capture() as capture:
-        console.print(layout(report, canvas))
-    text = capture.get()
-    if color is None:
-        text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
-    return to_ascii(text) if ascii_only else text
+    return draw(layout(report, canvas), canvas, color)
 
 
 def summary_line(report: Report, *, ascii_only: bool = False) -> str:
     """The verdict alone, on one line."""
-    text = summary(report, Canvas(width=_WIDEST, ascii_only=ascii_only)).plain
+    text = summary(report, view_canvas(80, ascii_only=ascii_only)).plain
     return (to_ascii(text) if ascii_only else text) + "\n"
 
 
@@ -83,8 +65,3 @@ def _peak_and_time(report: Report, canvas: Canvas) -> RenderableType:
 def _spaced(sections: Sequence[RenderableType | None]) -> RenderableType:
     present = [section for section in sections if section is not None]
     return Group(*(Padding(section, (0, 0, 1, 0)) for section in present[:-1]), *present[-1:])
-
-
-def view_canvas(width: int, *, ascii_only: bool = False) -> Canvas:
-    """What the view of a terminal ``width`` columns wide is drawn on."""
-    return Canvas(width=min(max(width, _NARROWEST), _WIDEST), ascii_only=ascii_only)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from rich.cells import cell_len
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,8 @@ ColorSystem = Literal["standard", "256", "truecolor"]
 EIGHTHS_RIGHT = " ▏▎▍▌▋▊▉█"
 EIGHTHS_UP = " ▁▂▃▄▅▆▇█"
 INDENT = 2
+_NARROWEST = 60
+_WIDEST = 132  # beyond it lines grow too long to read
 _ASCII = str.maketrans(
     {
         "█": "#", "▓": "=", "▒": "-", "░": ".", "■": "#", "✓": "+", "✗": "x", "▼": "v", "│": "|", "└": "`",
@@ -55,12 +58,12 @@ class Canvas:
         heading.truncate(self.width, overflow="ellipsis")
         return heading
 
-    def paragraph(self, text: str, style: str = "", mark: str = "") -> RenderableType:
+    def paragraph(self, text: str, style: str = "", *, mark: str = "", mark_style: str = "") -> RenderableType:
         """``text`` wrapped below itself, indented, ``mark`` before it."""
         table = Table.grid(padding=(0, 1, 0, 0))
         table.add_column(width=1)
         table.add_column(width=self.width - INDENT, overflow="fold")
-        table.add_row(Text(mark, style=style), Text(self.safe(text), style=style))
+        table.add_row(Text(mark, style=mark_style), Text(self.safe(text), style=style))
         return table
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Text | str]]) -> Table:
@@ -102,6 +105,31 @@ class Column:
     number: bool = False  # set right
     width: int | None = None  # fixed
     ratio: int | None = None  # share of what the fixed ones leave
+
+
+def view_canvas(width: int, *, ascii_only: bool = False) -> Canvas:
+    """What a view is drawn on in a terminal of ``width`` columns."""
+    return Canvas(width=min(max(width, _NARROWEST), _WIDEST), ascii_only=ascii_only)
+
+
+def draw(view: RenderableType, canvas: Canvas, color: ColorSystem | None) -> str:
+    """``view`` as text: with the colours that a terminal of that kind shows, or plain where ``color`` is None."""
+    console = Console(
+        width=canvas.width,
+        force_terminal=color is not None,
+        color_system=color,
+        no_color=color is None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(view)
+    text = capture.get()
+    if color is None:
+        text = re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+    return to_ascii(text) if canvas.ascii_only else text
 
 
 def widest(texts: Sequence[str]) -> int:

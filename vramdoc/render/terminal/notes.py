@@ -18,9 +18,9 @@ def growth(report: Report, canvas: Canvas) -> RenderableType:
     """Whether memory grows from step to step, and whether the values are exact: one line each."""
     size = report.growth_bytes_per_step
     mark, style = ("✓", GOOD) if size == 0 else ("!", CAREFUL) if size < 0 else ("✗", BAD)
-    rows: list[RenderableType] = [_marked(sentences.growth(report), mark, style, canvas)]
+    rows: list[RenderableType] = [canvas.paragraph(sentences.growth(report), mark=mark, mark_style=style)]
     if report.values.exact:
-        rows.append(_marked(sentences.exactness(report), "✓", GOOD, canvas))
+        rows.append(canvas.paragraph(sentences.exactness(report), mark="✓", mark_style=GOOD))
     return Group(*rows)
 
 
@@ -28,7 +28,7 @@ def assumptions(report: Report, canvas: Canvas) -> RenderableType | None:
     """Every value that had to be assumed, by which rule and where, and what that can change."""
     if report.values.exact:
         return None
-    parts: list[RenderableType] = [_marked(sentences.exactness(report), "!", CAREFUL, canvas)]
+    parts: list[RenderableType] = [canvas.paragraph(sentences.exactness(report), mark="!", mark_style=CAREFUL)]
     found = report.values.assumptions
     places = [canvas.safe(place(row.file, row.line)) for row in found]
     room = min(widest(places), _PLACE)
@@ -59,7 +59,7 @@ def warnings(report: Report, canvas: Canvas) -> RenderableType | None:
     found = sentences.cautions(report)
     if not found:
         return None
-    rows = [_marked(text[:1].upper() + text[1:], "!", CAREFUL, canvas) for text in found]
+    rows = [canvas.paragraph(text[:1].upper() + text[1:], mark="!", mark_style=CAREFUL) for text in found]
     return Group(*rows)
 
 
@@ -79,11 +79,3 @@ def next_commands(report: Report, canvas: Canvas) -> RenderableType:
         else:
             rows += [Text(" " * INDENT + canvas.safe(step.reason), style="dim"), line]
     return Group(*rows)
-
-
-def _marked(text: str, mark: str, style: str, canvas: Canvas) -> RenderableType:
-    row = canvas.paragraph(text, mark=mark)
-    columns = getattr(row, "columns", ())
-    if columns:
-        columns[0].style = style
-    return row
