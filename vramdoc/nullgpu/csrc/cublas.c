@@ -66,7 +66,47 @@ HANDLE_SETTING(cublasSetPointerMode_v2, cublasGetPointerMode_v2, pointer_mode)
 HANDLE_SETTING(cublasSetAtomicsMode, cublasGetAtomicsMode, atomics_mode)
 HANDLE_SETTING(cublasSetSmCountTarget, cublasGetSmCountTarget, sm_count_target)
 
-/* cuBLAS numbers itself major * 10000 + minor * 100 + patch (CUDA 13.0 brings 13.0.x, CUDA 12.8 brings 12.8.x). */
+/* ---- copies: matrices by columns, each with its own distance between columns ---- */
+
+static int copy_matrix(int rows, int columns, int element, const char *from, int from_leading, char *to,
+                       int to_leading)
+{
+    for (int column = 0; column < columns; column++)
+        nullgpu_carry(to + (size_t)column * (size_t)to_leading * (size_t)element,
+                      from + (size_t)column * (size_t)from_leading * (size_t)element,
+                      (size_t)rows * (size_t)element);
+    return CUBLAS_OK;
+}
+
+NULLGPU_API int cublasSetMatrixAsync(int rows, int columns, int element, const char *host, int host_leading,
+                                     char *device, int device_leading, void *stream)
+{
+    (void)stream;
+    return copy_matrix(rows, columns, element, host, host_leading, device, device_leading);
+}
+
+NULLGPU_API int cublasGetMatrixAsync(int rows, int columns, int element, const char *device, int device_leading,
+                                     char *host, int host_leading, void *stream)
+{
+    (void)stream;
+    return copy_matrix(rows, columns, element, device, device_leading, host, host_leading);
+}
+
+/* A vector is a matrix of one row, its step the distance between columns. */
+NULLGPU_API int cublasSetVectorAsync(int length, int element, const char *host, int host_step, char *device,
+                                     int device_step, void *stream)
+{
+    return cublasSetMatrixAsync(1, length, element, host, host_step, device, device_step, stream);
+}
+
+NULLGPU_API int cublasGetVectorAsync(int length, int element, const char *device, int device_step, char *host,
+                                     int host_step, void *stream)
+{
+    return cublasGetMatrixAsync(1, length, element, device, device_step, host, host_step, stream);
+}
+
+/* ---- version and errors ----
+ * cuBLAS numbers itself major * 10000 + minor * 100 + patch (CUDA 13.0 brings 13.0.x, CUDA 12.8 brings 12.8.x). */
 int nullgpu_cublas_version(void)
 {
     int cuda = nullgpu_versions()->cuda;

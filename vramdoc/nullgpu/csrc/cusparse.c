@@ -76,6 +76,18 @@ NULLGPU_API int cusparseSpMatGetSize(const struct sparse_matrix *matrix, int64_t
     return CUSPARSE_OK;
 }
 
+NULLGPU_API const char *cusparseGetErrorName(int status)
+{
+    return status == CUSPARSE_OK             ? "CUSPARSE_STATUS_SUCCESS"
+           : status == CUSPARSE_ALLOC_FAILED ? "CUSPARSE_STATUS_ALLOC_FAILED"
+                                             : "CUSPARSE_STATUS_NOT_SUPPORTED";
+}
+
+NULLGPU_API const char *cusparseGetErrorString(int status)
+{
+    return cusparseGetErrorName(status);
+}
+
 /* ---- sum of two sparse matrices ----
  * Rule: their entries do not coincide, which is the most there can be. */
 
