@@ -11,9 +11,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from vramdoc.errors import UsageError
-from vramdoc.report.model import Assumption
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +133,15 @@ _ALL_RULES = (
     ),
 )
 
+
+class UsesRule(Protocol):
+    """What :func:`alternatives` needs of a :class:`vramdoc.report.model.Assumption`."""
+
+    @property
+    def rule(self) -> str:
+        """The name of the rule that answered."""
+
+
 RULES: Mapping[str, Rule] = {rule.name: rule for rule in _ALL_RULES}
 """Every rule by its name, in the order in which they are listed to a user."""
 
@@ -168,7 +177,7 @@ def choices(chosen: Mapping[str, str]) -> dict[str, str]:
 
 
 def alternatives(
-    assumptions: Iterable[Assumption], chosen: Mapping[str, str]
+    assumptions: Iterable[UsesRule], chosen: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]] | None:
     """The choices for the low and for the high end of the range, or ``None`` where there is no range.
 
