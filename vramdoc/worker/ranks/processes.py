@@ -17,7 +17,7 @@ from torch.distributed import distributed_c10d as c10d
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from vramdoc.errors import UsageError
-from vramdoc.worker.ranks import objects, zero
+from vramdoc.worker.ranks import finished, objects, zero
 from vramdoc.worker.ranks.patching import leave_groups, replace_collective, variables
 from vramdoc.worker.ranks.world import QUIET_NCCL
 
@@ -40,6 +40,7 @@ def among_processes() -> Iterator[None]:
     companions = _Companions()
     with ExitStack() as stack:
         stack.enter_context(variables(QUIET_NCCL))
+        finished.install(stack)
         objects.install(stack, companions.carry)
         replace_collective(stack, "barrier", companions.meet(c10d.barrier))
         zero.install(stack, companions.exchange_state)

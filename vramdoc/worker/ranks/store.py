@@ -42,7 +42,7 @@ class PeerlessStore(Store):
         self._values[key] = str(total).encode()
         return total
 
-    def compare_set(self, key: str, expected: str, desired: str) -> bytes:
+    def compare_set(self, key: str, expected: bytes | str, desired: bytes | str) -> bytes:
         if self._values.get(key, b"") == _as_bytes(expected):
             self._values[key] = _as_bytes(desired)
         return self._values.get(key, _as_bytes(expected))
@@ -59,6 +59,9 @@ class PeerlessStore(Store):
     def delete_key(self, key: str) -> bool:
         return self._values.pop(key, None) is not None
 
+    # Another store in front of this one (``PrefixStore``) calls these two by their C++ names.
+    deleteKey = delete_key  # noqa: N815
+
     def multi_get(self, keys: list[str]) -> list[bytes]:
         return [self.get(key) for key in keys]
 
@@ -68,6 +71,8 @@ class PeerlessStore(Store):
 
     def num_keys(self) -> int:
         return len(self._values)
+
+    getNumKeys = num_keys  # noqa: N815
 
     def has_extended_api(self) -> bool:
         return True
