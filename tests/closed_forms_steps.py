@@ -1,4 +1,4 @@
-"""Steps of stacks of Linear layers, read off at four moments. Read as source by test_closed_forms.py."""
+"""Steps of stacks of Linear layers, read off at four moments. test_closed_forms.py imports it there."""
 
 from __future__ import annotations
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-STEPS = (Path(__file__).resolve().parent / "closed_forms_steps.py").read_text()
 MIB = 1024**2
 FLOAT = 4
 STACKS = {
@@ -84,7 +82,7 @@ def expected(case: Sums) -> dict[str, int]:
 def test_closed_forms_on_raw_torch(on_null_gpu: Callable[..., Any]) -> None:
     """Sums by hand need no measurement to be right: the null GPU must meet each to the byte."""
     cases = [[STACKS[stack], optimizer, batch] for stack, optimizer, batch in CASES]
-    result = on_null_gpu(f"{STEPS}\nemit(measure_all({cases!r}))\n", "a100-40")
+    result = on_null_gpu(f"from tests.closed_forms_steps import measure_all\nemit(measure_all({cases!r}))\n", "a100-40")
     assert result["workspaces"] == 2 * WORKSPACE  # one for the main thread's handle, one for autograd's
     found = dict(zip(CASES, result["found"], strict=True))
     assert found == {

@@ -1,4 +1,4 @@
-"""Runs one published RTX A6000 case on whatever GPU the process has. Read as source by test_a6000.py.
+"""Runs one published RTX A6000 case on whatever GPU the process has. test_a6000.py imports it there.
 
 The order of allocations is that of the measurement: build on the host, move, then adapters, ids, steps.
 """

@@ -1,4 +1,4 @@
-"""Single operations of ops.json on whatever GPU the process has. Read as source by test_ops.py."""
+"""Single operations of ops.json on whatever GPU the process has. test_ops.py imports it there."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import pytest
 
 HERE = Path(__file__).resolve().parent
 PUBLISHED = json.loads((HERE.parent / "data" / "a6000_llm.json").read_text())
-STEPS = (HERE / "a6000_steps.py").read_text()
 FIGURES = ("weights", "states", "peak", "total")
 
 
@@ -19,7 +18,7 @@ FIGURES = ("weights", "states", "peak", "total")
 def test_a_published_run_comes_out_to_the_byte(run: dict[str, Any], on_null_gpu: Callable[..., Any]) -> None:
     """Real measurements of others are the proof that the prediction is right; a byte off is a wrong model."""
     config = PUBLISHED["configs"][run["model"]]
-    source = f"{STEPS}\nemit(measure({config!r}, {run!r}))\n"
+    source = f"from tests.measured.a6000_steps import measure\nemit(measure({config!r}, {run!r}))\n"
     predicted = on_null_gpu(source, "rtx a6000")
     assert predicted == {figure: run["measured"][figure] for figure in FIGURES}
 
