@@ -73,7 +73,7 @@ class Measurement:
 class Failure:
     """Why a run gave no measurement."""
 
-    kind: str  # "target", "timeout" or "install": which error the parent raises
+    kind: str  # "target", "timeout", "install" or "bug": which error the parent raises
     message: str
     hint: str = ""
     traceback: str = ""  # the user's own, trimmed to their code

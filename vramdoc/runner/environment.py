@@ -65,7 +65,7 @@ def look() -> Environment:
         driver=driver,
         gpus=gpus,
         null_gpu=state,
-        advice=_advice(torch, state, has_gpu=bool(gpus)),
+        advice=_advice(torch, state),
     )
 
 
@@ -106,7 +106,7 @@ def _real_gpu(index: int) -> RealGpu:
     )
 
 
-def _advice(torch: TorchFacts | None, state: NullGpuState, *, has_gpu: bool) -> tuple[str, ...]:
+def _advice(torch: TorchFacts | None, state: NullGpuState) -> tuple[str, ...]:
     if torch is None:
         return (f"Install PyTorch: {_CUDA_TORCH}. The CUDA build is needed; it needs no GPU.",)
     if torch.cuda is None:
@@ -116,6 +116,4 @@ def _advice(torch: TorchFacts | None, state: NullGpuState, *, has_gpu: bool) -> 
         )
     if not state.ready:
         return (state.hint or state.problem,)
-    if not has_gpu:
-        return ("Nothing is missing: without a GPU, profiles are predicted on the null GPU.",)
     return ()

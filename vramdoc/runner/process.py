@@ -119,7 +119,8 @@ def _has_descriptor(stream: TextIO) -> bool:
 def _error(failure: Failure) -> VramdocError:
     if failure.kind in _ERRORS:
         return _ERRORS[failure.kind](failure.message, hint=failure.hint, traceback=failure.traceback)
-    return InstallError(failure.message, hint=failure.hint)
+    kind = InstallError if failure.kind == "install" else WorkerError
+    return kind(failure.message, hint=failure.hint)
 
 
 def _death(status: int) -> VramdocError:

@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import sys
+import traceback
 from io import FileIO
 
 import msgspec
@@ -85,6 +86,9 @@ def _serve_in_child(request: Request, channel: _Channel) -> None:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             channel.send(_serve(request, channel, null=True))
             status = 0
+        except Exception as error:  # noqa: BLE001 - the end of a forked process: nothing may run on in it
+            channel.send(Message(event="failed", failure=_bug(error)))
+            status = 0
         finally:
             sys.stderr.flush()
             sys.stdout.flush()
@@ -119,8 +123,18 @@ def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
         return Message(event="failed", failure=Failure(kind="timeout", message="the measurement did not end in time"))
 
 
-def _failure(kind: str, error: VramdocError, traceback: str = "") -> Failure:
-    return Failure(kind=kind, message=error.message, hint=error.hint, traceback=traceback)
+def _failure(kind: str, error: VramdocError, trimmed: str = "") -> Failure:
+    return Failure(kind=kind, message=error.message, hint=error.hint, traceback=trimmed)
+
+
+def _bug(error: Exception) -> Failure:
+    if os.environ.get("VRAMDOC_DEBUG"):
+        traceback.print_exception(error)
+    return Failure(
+        kind="bug",
+        message=f"vramdoc failed while it measured: {type(error).__name__}: {error}",
+        hint="this is a fault of vramdoc: report it with what VRAMDOC_DEBUG=1 prints",
+    )
 
 
 if __name__ == "__main__":

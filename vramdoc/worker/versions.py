@@ -11,7 +11,7 @@ def versions() -> dict[str, str]:
     """Versions of Python, torch, its CUDA and cuDNN."""
     found = {
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "cuda": torch.version.cuda or "",
     }
     cudnn = torch.backends.cudnn.version()
