@@ -13,7 +13,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -156,10 +155,8 @@ def build(target: Path, sources: Path = HERE) -> list[Path]:
         objects = list(pool.map(compile_one, [*files, generated]))
         linked = scratch / ENGINE
         version_script = f"-Wl,--version-script={sources / 'csrc' / 'versions.map'}"
-        _run(
-            [*compiler, "-shared", f"-Wl,-soname,{ENGINE}", version_script, "-Wl,-z,defs", "-s", *objects, "-lm"]
-            + ["-o", str(linked)]
-        )
+        options = ["-shared", f"-Wl,-soname,{ENGINE}", version_script, "-Wl,-z,defs", "-s"]
+        _run([*compiler, *options, *objects, "-lm", "-o", str(linked)])
         empty = scratch / "empty.c"
         empty.write_text("")
 

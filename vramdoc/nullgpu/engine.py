@@ -58,7 +58,8 @@ def _engine() -> ctypes.CDLL:
     engine = ctypes.CDLL(None)  # what is loaded already: a second copy would have devices of its own
     if not hasattr(engine, "vramdoc_nullgpu_configure"):
         raise InstallError(
-            "this process does not run on a null GPU", hint="start it with the environment of vramdoc.nullgpu.environment"
+            "this process does not run on a null GPU",
+            hint="start it with the environment of vramdoc.nullgpu.environment",
         )
     return engine
 
