@@ -19,7 +19,8 @@ def gpus(
     if as_json:
         import msgspec
 
-        output.result(msgspec.json.format(msgspec.json.encode(all_gpus()), indent=1).decode() + "\n")
+        listed = msgspec.json.encode(all_gpus(), enc_hook=dict)  # the read-only mappings of the tables
+        output.result(msgspec.json.format(listed, indent=1).decode() + "\n")
         return
     from vramdoc.render.terminal.gpus import render_gpus
 

@@ -53,7 +53,8 @@ def need(report: Report) -> str:
     parts = f"{allocated} allocated + {format_bytes(verdict.cached_bytes)} cached"
     if report.peak.context_bytes is None:
         return f"{needed} reserved = {parts}; the CUDA context comes on top, its size is not known"
-    return f"{needed} needed = {parts} + {format_bytes(verdict.context_bytes)} context"
+    estimated = " (estimated)" if report.peak.context_estimated else ""
+    return f"{needed} needed = {parts} + {format_bytes(verdict.context_bytes)} context{estimated}"
 
 
 def limit(report: Report) -> tuple[str, ...]:

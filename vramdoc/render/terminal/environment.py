@@ -27,7 +27,8 @@ def render_environment(
 
 def _null_gpu(found: Environment, canvas: Canvas) -> RenderableType:
     if found.null_gpu.ready:
-        return canvas.paragraph("The null GPU covers this torch: predictions work.", mark="✓", mark_style=GOOD)
+        text = "The null GPU covers this torch: any GPU can be predicted, without one."
+        return canvas.paragraph(text, mark="✓", mark_style=GOOD)
     return canvas.paragraph(f"The null GPU: {found.null_gpu.problem}", mark="✗", mark_style=BAD)
 
 
