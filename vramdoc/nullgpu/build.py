@@ -1,7 +1,8 @@
 """Compiles the null GPU: one engine from ``csrc/*.c`` and the table, one empty stand-in for each library name.
 
 Loaded in two ways: by setuptools through ``[tool.setuptools.cmdclass]``, where it must not import the package (its
-dependencies are not installed yet), and as ``python -m vramdoc.nullgpu.build``, which builds in the tree.
+dependencies are not installed yet), and as ``python -m vramdoc.nullgpu.build``, which builds in the tree. A wheel
+carries what is built; the sources are in the sdist.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 
 HERE = Path(__file__).resolve().parent
 ENGINE = "libvramdoc_nullgpu.so"
@@ -177,6 +181,45 @@ def _place(built: Path, destination: Path) -> Path:
     beside.chmod(0o755)
     beside.replace(destination)
     return destination
+
+
+class BuildNullGpu(build_ext):
+    """``build_ext`` for the one extension that pyproject.toml names: it stands for the engine and its stand-ins.
+
+    No Python extension module is built, but setuptools treats the package as one that has compiled parts.
+    """
+
+    def run(self) -> None:
+        """Builds into the wheel, or in the tree for an editable install."""
+        try:
+            self._built = build(self._target())
+        except BuildError as error:
+            raise SystemExit(f"error: {error}") from None  # one line, no traceback
+
+    def _target(self) -> Path:
+        return HERE / "lib" if self.inplace or self.editable_mode else Path(self.build_lib, "vramdoc", "nullgpu", "lib")
+
+    def get_source_files(self) -> list[str]:
+        """What the sdist carries beside the Python files."""
+        root = HERE.parent.parent
+        folders = (HERE / "csrc", HERE / "abi")
+        return sorted(str(path.relative_to(root)) for folder in folders for path in folder.iterdir())
+
+    def get_outputs(self) -> list[str]:
+        """Files that the command has made."""
+        return [str(path) for path in getattr(self, "_built", [])]
+
+    def get_output_mapping(self) -> dict[str, str]:
+        """Nothing: an editable install finds the files in the tree."""
+        return {}
+
+
+class PlatformWheel(bdist_wheel):
+    """The libraries depend on the platform, and on no version of Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """``py3-none-<platform>``."""
+        return "py3", "none", super().get_tag()[2]
 
 
 def main() -> int:
