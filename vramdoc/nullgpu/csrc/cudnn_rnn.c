@@ -173,14 +173,27 @@ static struct matrix_place find_matrix(const struct cudnn_rnn *rnn, int pseudo_l
     return (struct matrix_place){start + count * (of_input + of_state), rnn->projection, rnn->hidden};
 }
 
-static void describe(struct cudnn_tensor *tensor, int data_type, int64_t rows, int64_t columns)
+/* Where a matrix or vector lies and how it is shaped, for a caller that may want only one of the two. */
+static void describe(struct cudnn_tensor *tensor, void **address, const struct cudnn_rnn *rnn, char *space,
+                     struct matrix_place place)
 {
-    *tensor = (struct cudnn_tensor){
-        .data_type = data_type,
-        .dimensions = 3,
-        .size = {1, (int)rows, (int)columns},
-        .stride = {(int)(rows * columns), (int)columns, 1},
-    };
+    if (tensor)
+        *tensor = (struct cudnn_tensor){
+            .data_type = rnn->data_type,
+            .dimensions = 3,
+            .size = {1, (int)place.rows, (int)place.columns},
+            .stride = {(int)(place.rows * place.columns), (int)place.columns, 1},
+        };
+    if (address)
+        *address = space + place.offset * (int64_t)nullgpu_cudnn_element_bytes(rnn->data_type);
+}
+
+static void describe_nothing(struct cudnn_tensor *tensor, void **address, const struct cudnn_rnn *rnn)
+{
+    if (tensor)
+        *tensor = (struct cudnn_tensor){.data_type = rnn->data_type};
+    if (address)
+        *address = NULL;
 }
 
 /* Index of the bias vector that goes with a matrix, among those of its pseudo layer; -1 where there is none. */
@@ -203,24 +216,21 @@ NULLGPU_API int cudnnGetRNNWeightParams(void *handle, const struct cudnn_rnn *rn
                                         struct cudnn_tensor *matrix, void **matrix_address,
                                         struct cudnn_tensor *bias, void **bias_address)
 {
-    int layers = pseudo_layers(rnn);
-    int64_t element = (int64_t)nullgpu_cudnn_element_bytes(rnn->data_type);
-    struct matrix_place place = find_matrix(rnn, pseudo_layer, number);
+    int count = gates(rnn);
     int vector = bias_number(rnn, number);
-    bool exists = number < 2 * gates(rnn) || (number == 2 * gates(rnn) && projects(rnn));
 
     (void)handle, (void)space_bytes;
-    *matrix = *bias = (struct cudnn_tensor){.data_type = rnn->data_type};
-    *matrix_address = *bias_address = NULL;
-    if (exists) {
-        describe(matrix, rnn->data_type, place.rows, place.columns);
-        *matrix_address = space + place.offset * element;
-    }
+    if (number < 2 * count || (number == 2 * count && projects(rnn)))
+        describe(matrix, matrix_address, rnn, space, find_matrix(rnn, pseudo_layer, number));
+    else
+        describe_nothing(matrix, matrix_address, rnn);
     if (vector >= 0) {
-        int64_t before = (int64_t)pseudo_layer * bias_vectors(rnn) * gates(rnn) + vector;
+        int64_t vectors_before = (int64_t)pseudo_layer * bias_vectors(rnn) * count + vector;
+        int64_t offset = matrices_before(rnn, pseudo_layers(rnn)) + vectors_before * rnn->hidden;
 
-        describe(bias, rnn->data_type, rnn->hidden, 1);
-        *bias_address = space + (matrices_before(rnn, layers) + before * rnn->hidden) * element;
+        describe(bias, bias_address, rnn, space, (struct matrix_place){offset, rnn->hidden, 1});
+    } else {
+        describe_nothing(bias, bias_address, rnn);
     }
     return CUDNN_OK;
 }
