@@ -101,7 +101,7 @@ def test_unknown_and_estimated_context() -> None:
     unknown = terminal.render(replace(gpt2(), peak=replace(peak, context_bytes=None)), width=130)
     assert "its size is not known" in unknown
     estimated = terminal.render(replace(gpt2(), peak=replace(peak, context_estimated=True)), width=100)
-    assert "443.0 MiB context (estimated)" in estimated
+    assert "≈443.0 MiB context" in estimated
 
 
 @EVERY

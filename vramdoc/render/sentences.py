@@ -12,6 +12,7 @@ MODULES = "at the peak, children included"
 LINES = "of your code, live at the peak"
 BLOCKS = "single allocations live at the peak"
 
+_TORCH_ADVICE = " If reserved but unallocated memory is large"  # what torch adds to every such message
 _VERSIONS = (("torch", "torch"), ("cuda", "CUDA"), ("driver", "driver"))
 
 
@@ -53,8 +54,8 @@ def need(report: Report) -> str:
     parts = f"{allocated} allocated + {format_bytes(verdict.cached_bytes)} cached"
     if report.peak.context_bytes is None:
         return f"{needed} reserved = {parts}; the CUDA context comes on top, its size is not known"
-    estimated = " (estimated)" if report.peak.context_estimated else ""
-    return f"{needed} needed = {parts} + {format_bytes(verdict.context_bytes)} context{estimated}"
+    about = "≈" if report.peak.context_estimated else ""
+    return f"{needed} needed = {parts} + {about}{format_bytes(verdict.context_bytes)} context"
 
 
 def limit(report: Report) -> tuple[str, ...]:
@@ -71,7 +72,8 @@ def limit(report: Report) -> tuple[str, ...]:
         )
     where = f" in {label(limited.phase)}" if limited.phase else ""
     told = f"Held to the GPU's memory it runs out{where}, after {tries}."
-    return (f"{told} torch says:", limited.out_of_memory) if limited.out_of_memory else (told,)
+    said = limited.out_of_memory.partition(_TORCH_ADVICE)[0]
+    return (f"{told} torch says:", said) if said else (told,)
 
 
 def peak_moment(report: Report) -> str:

@@ -45,6 +45,8 @@ def _module_row(
     line: ModuleLine, parts: list[tuple[str, str]], canvas: Canvas, *, with_class: bool
 ) -> list[Text | str]:
     name = canvas.safe(line.label) or "model"
+    if name.isdecimal() and not with_class:  # an entry of a Sequential: its number says nothing
+        name = f"{name} {canvas.safe(line.class_name)}"
     row: list[Text | str] = [
         Text("  " * line.depth + name + (f" ({line.count}\N{MULTIPLICATION SIGN})" if line.count > 1 else ""))
     ]

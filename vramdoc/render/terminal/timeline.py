@@ -13,6 +13,7 @@ from vramdoc.render import sentences
 from vramdoc.render.style import BAD, CATEGORY_COLORS, label
 from vramdoc.render.terminal.canvas import EIGHTHS_UP, INDENT, Canvas, Column
 from vramdoc.report import Report, TimelinePoint
+from vramdoc.report.model import Category
 from vramdoc.units import format_bytes
 
 _ROWS = 10  # of the chart in a view of one column, its title and marks included
@@ -52,21 +53,23 @@ def _area(columns: Sequence[TimelinePoint], room: int, height: int) -> list[Rend
 
 
 def _cell(point: TimelinePoint, highest: int, level: int, height: int) -> tuple[str, str]:
-    """The character of one column at ``level`` rows from the ground, in the colour at its middle."""
-    above = 8 * (point.allocated_bytes / highest * height - level)
-    eighths = min(max(round(above), 0), 8)
+    """The character of one column at ``level`` rows from the ground, in the colour of what fills most of it."""
+    row = highest / height  # bytes
+    eighths = min(max(round(8 * (point.allocated_bytes / row - level)), 0), 8)
     if not eighths:
         return " ", ""
-    middle = (level + eighths / 16) / height * highest
-    reached = 0
-    color = ""
+    return EIGHTHS_UP[eighths], CATEGORY_COLORS[_largest_between(point, level * row, (level + 1) * row)]
+
+
+def _largest_between(point: TimelinePoint, low: float, high: float) -> Category:
+    """The category that takes most of the stack between two heights."""
+    shares: dict[Category, float] = {}
+    ground = 0
     for name in STACKING:
-        size = point.categories.get(name, 0)
-        reached += size
-        color = CATEGORY_COLORS[name] if size else color
-        if reached >= middle:
-            break
-    return EIGHTHS_UP[eighths], color
+        top = ground + point.categories.get(name, 0)
+        shares[name] = min(top, high) - max(ground, low)
+        ground = top
+    return max(shares, key=lambda name: shares[name])
 
 
 def _phase_names(columns: Sequence[TimelinePoint], margin: int) -> Text:
