@@ -14,7 +14,6 @@ Three things run together, none of which allocates device memory:
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterable, Mapping
 from types import CodeType, FrameType
 from typing import Any
@@ -24,17 +23,17 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from vramdoc.worker.history import MARK, Context, Recording
+from vramdoc.worker.modules import ModuleStack
 from vramdoc.worker.places import is_internal
 
 
 class Recorder(TorchDispatchMode):
-    """Records within ``with Recorder(model) as recorder``; ``recorder.finish()`` gives the :class:`Recording`."""
+    """Records within ``with Recorder() as recorder``; afterwards ``recorder.recording`` is whole."""
 
     def __init__(self) -> None:
         super().__init__()
         self.recording = Recording()
-        self._modules: dict[int, str] = {}  # id of module -> qualified name
-        self._stacks = threading.local()  # of names of the modules whose forward runs in this thread
+        self._modules = ModuleStack(self._set_ambient)
         self._places: dict[CodeType, bool] = {}
         self._forward: dict[int, Context] = {}  # sequence number of an autograd node -> where it was made
         self._parameters: set[int] = set()  # storage addresses
@@ -48,16 +47,15 @@ class Recorder(TorchDispatchMode):
 
     def __enter__(self) -> Recorder:
         torch.cuda.memory._record_memory_history(enabled="all", context=None, clear_history=True)
-        register = nn.modules.module
-        self._hooks = [
-            register.register_module_forward_pre_hook(self._enter_module),
-            register.register_module_forward_hook(self._leave_module, always_call=True),
-        ]
+        # Compiled code calls operations, and this mode with them, under dynamo's eye: it must not compile us.
+        torch._dynamo.trace_rules.add(__name__)
+        self._modules.start()
         super().__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
+        self._modules.stop()
         for hook in self._hooks:
             hook.remove()
         self.recording.events = torch._C._cuda_memorySnapshot(None)["device_traces"][torch.cuda.current_device()]
@@ -65,7 +63,7 @@ class Recorder(TorchDispatchMode):
 
     def know_model(self, model: nn.Module) -> None:
         """Names modules, marks parameters and buffers, and marks each gradient when it is first accumulated."""
-        self._modules = {id(module): name for name, module in model.named_modules()}
+        self._modules.names = {id(module): name for name, module in model.named_modules()}
         self.recording.classes = {name: type(module).__name__ for name, module in model.named_modules()}
         for name, parameter in model.named_parameters():
             self.mark("parameters", name, [parameter])
@@ -124,13 +122,13 @@ class Recorder(TorchDispatchMode):
 
     def _context(self, op: str) -> Context:
         node = torch._C._current_autograd_node()
-        stack = self._stack()
-        if node is not None and not stack:
+        module = self._modules.innermost()
+        if node is not None and module is None:
             made = self._forward.get(node._sequence_nr())
             if made is None:
                 return Context(op, "", "", 0, "", "backward")
             return Context(op, made.module, made.file, made.line, made.function, "backward")
-        context = Context(op, stack[-1] if stack else "", *self._place(), "forward" if node is None else "recompute")
+        context = Context(op, module or "", *self._place(), "forward" if node is None else "recompute")
         if node is None:
             # An operation that is differentiated makes its node just before it runs.
             self._forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, context)
@@ -148,31 +146,13 @@ class Recorder(TorchDispatchMode):
             frame = frame.f_back
         return "", 0, ""
 
-    def _stack(self) -> list[str]:
-        stack: list[str] | None = getattr(self._stacks, "names", None)
-        if stack is None:
-            stack = self._stacks.names = []
-        return stack
-
-    def _enter_module(self, module: nn.Module, _inputs: Any) -> None:
-        stack = self._stack()
-        stack.append(self._modules.get(id(module), stack[-1] if stack else ""))
-        self._set_ambient()
-
-    def _leave_module(self, _module: nn.Module, _inputs: Any, _output: Any) -> None:
-        stack = self._stack()
-        if stack:
-            stack.pop()
-        self._set_ambient()
-
-    def _set_ambient(self) -> None:
+    def _set_ambient(self, module: str | None) -> None:
         """Allocations outside any operation (compiled code) carry the module that runs."""
-        stack = self._stack()
-        if not stack:
+        if module is None:
             torch._C._cuda_setMemoryMetadata("")
             return
         kind = "forward" if torch._C._current_autograd_node() is None else "recompute"
-        self.recording.contexts.append(Context("", stack[-1], "", 0, "", kind))
+        self.recording.contexts.append(Context("", module, *self._place(), kind))
         torch._C._cuda_setMemoryMetadata(str(len(self.recording.contexts) - 1))
 
     def _gradient_marker(self, name: str) -> Any:
