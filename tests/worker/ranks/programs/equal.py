@@ -1,0 +1,157 @@
+"""Trains as real ranks that talk to each other, and as one rank alone, and writes every rank's memory.
+
+torch is imported once; each rank is a fork that has not touched CUDA.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._dynamo  # which DDP and fully_shard import: once, before the forks
+import torch.distributed as dist
+from models import Transformer
+from torch import nn
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.parallel import DistributedDataParallel
+
+from vramdoc.worker.ranks import World, acting_as, among_processes
+
+
+def train(wrap: Callable[[nn.Module], nn.Module]) -> dict[str, int]:
+    device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    everyone: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(everyone, ["settings", "of", "a", "run"])
+    model = wrap(Transformer())
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        dist.barrier()
+        model(torch.zeros(2, 16, dtype=torch.long, device=device)).float().sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    torch.cuda.synchronize()
+    return {
+        "allocated": torch.cuda.memory_allocated(),
+        "peak": torch.cuda.max_memory_allocated(),
+        "reserved": torch.cuda.max_memory_reserved(),
+    }
+
+
+def replicated(model: nn.Module) -> nn.Module:
+    return DistributedDataParallel(model.cuda())
+
+
+def sharded(model: nn.Module) -> nn.Module:
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    for module in (*model.blocks, model):  # type: ignore[misc]
+        fully_shard(module, mp_policy=policy)
+    return model.cuda()
+
+
+def talk() -> dict[str, Any]:
+    """What only real processes can know of each other."""
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    everyone: list[Any] = [None] * size
+    dist.all_gather_object(everyone, rank)
+    at_last: list[Any] | None = [None] * size if rank == size - 1 else None
+    dist.gather_object(rank, at_last, dst=size - 1)
+    told, handed, passed = [f"from {rank}"], [None], [None]
+    dist.broadcast_object_list(told, src=1)
+    dist.scatter_object_list(handed, [10, 11] if rank == 0 else None, src=0)
+    if rank == 0:
+        dist.send_object_list(["shape"], dst=1)
+    else:
+        dist.recv_object_list(passed, src=0)
+    model = replicated(nn.Sequential(nn.Linear(8, 30), nn.Linear(30, 2)))
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam)
+    model(torch.zeros(1, 8, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.consolidate_state_dict(to=1)
+    states = len(optimizer.state_dict()["state"]) if rank == 1 else None
+    return {
+        "everyone": everyone,
+        "at_last": at_last,
+        "told": told,
+        "handed": handed,
+        "passed": passed,
+        "states": states,
+        "backend": dist.get_backend(),
+    }
+
+
+class Ranks:
+    """Forks that each write what they found to a file of their own."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp())
+        self._running: dict[str, int] = {}
+
+    def start(self, name: str, work: Callable[[], Any], world: AbstractContextManager[None]) -> None:
+        child = os.fork()
+        if child:
+            self._running[name] = child
+            return
+        status = 1
+        try:
+            with world:
+                found = work()
+            (self._folder / name).write_text(json.dumps(found))
+            status = 0
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+
+    def join(self) -> dict[str, Any]:
+        for name, child in self._running.items():
+            assert os.waitpid(child, 0)[1] == 0, name
+        found = {name: json.loads((self._folder / name).read_text()) for name in self._running}
+        self._running.clear()
+        return found
+
+
+def together(name: str, work: Callable[[], Any], size: int) -> dict[str, Any]:
+    """``size`` real processes, as ``torchrun`` would start them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    ranks = Ranks()
+    for rank in range(size):
+        os.environ.update(World(rank=rank, size=size, local_size=size).environment() | {"MASTER_PORT": port})
+        ranks.start(f"{name} {rank}", work, among_processes())
+    return ranks.join()
+
+
+def alone(name: str, work: Callable[[], Any], size: int) -> dict[str, Any]:
+    """The first and the last rank, each without peers."""
+    ranks = Ranks()
+    for rank in (0, size - 1):
+        ranks.start(f"{name} {rank}", work, acting_as(World(rank=rank, size=size)))
+    return ranks.join()
+
+
+def main() -> None:
+    found = {}
+    for kind, wrap, size in (("ddp", replicated, 2), ("fully_shard", sharded, 2), ("fully_shard", sharded, 4)):
+        name = f"{kind} {size}"
+        found[name] = {
+            "together": together("rank", lambda wrap=wrap: train(wrap), size),  # type: ignore[misc]
+            "alone": alone("rank", lambda wrap=wrap: train(wrap), size),  # type: ignore[misc]
+        }
+    found["talk"] = together("rank", talk, 2)
+    Path(sys.argv[1]).write_text(json.dumps(found))
+
+
+main()
