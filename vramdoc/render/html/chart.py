@@ -88,7 +88,7 @@ def _marks(report: Report, columns: Sequence[TimelinePoint], highest: int) -> li
     if room < highest:
         y = _TOP + _HEIGHT * (1 - room / highest)
         marks.append(_line(0, y, _WIDTH, y, class_="full"))
-        marks.append(element("text", "the GPU is full here", x="4", y=f"{y - 5:.1f}"))
+        marks.append(element("text", "the GPU is full here", x=str(_WIDTH - 4), y=f"{y - 5:.1f}", text_anchor="end"))
     return marks
 
 

@@ -71,11 +71,9 @@ def next_commands(report: Report, canvas: Canvas) -> RenderableType:
     reasons = widest([step.reason for step in steps])
     beside = INDENT + commands + 2 + reasons <= canvas.width
     for step in steps:
-        command = canvas.safe(step.command)
-        line = Text(" " * INDENT + command, overflow="fold")
         if beside:
-            line.append(" " * (commands - len(command) + 2) + canvas.safe(step.reason), style="dim")
-            rows.append(line)
+            line = Text(" " * INDENT + f"{canvas.safe(step.command):<{commands}}  ")
+            rows.append(line.append(step.reason, style="dim"))
         else:
-            rows += [Text(" " * INDENT + canvas.safe(step.reason), style="dim"), line]
+            rows += [canvas.paragraph(step.reason, style="dim"), canvas.paragraph(step.command)]
     return Group(*rows)
