@@ -50,13 +50,17 @@ class WorkerError(VramdocError):
 
 
 class TargetError(VramdocError):
-    """The user's code failed. ``traceback`` is theirs, trimmed to their files ("" where there is none)."""
+    """The user's code failed. ``traceback`` is theirs, trimmed to their files ("" where there is none).
+
+    ``unknown_reads`` counts the values that it had read from a null GPU and that nobody knew: they may be why.
+    """
 
     exit_code = 3
 
-    def __init__(self, message: str, *, hint: str = "", traceback: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", traceback: str = "", unknown_reads: int = 0) -> None:
         super().__init__(message, hint=hint)
         self.traceback = traceback
+        self.unknown_reads = unknown_reads
 
 
 class TargetTimeoutError(TargetError):

@@ -77,6 +77,7 @@ class Failure:
     message: str
     hint: str = ""
     traceback: str = ""  # the user's own, trimmed to their code
+    unknown_reads: int = 0  # as in Measurement, until it failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,12 @@ def _has_descriptor(stream: TextIO) -> bool:
 
 def _error(failure: Failure) -> VramdocError:
     if failure.kind in _ERRORS:
-        return _ERRORS[failure.kind](failure.message, hint=failure.hint, traceback=failure.traceback)
+        return _ERRORS[failure.kind](
+            failure.message,
+            hint=failure.hint,
+            traceback=failure.traceback,
+            unknown_reads=failure.unknown_reads,
+        )
     kind = InstallError if failure.kind == "install" else WorkerError
     return kind(failure.message, hint=failure.hint)
 

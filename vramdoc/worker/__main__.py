@@ -101,7 +101,7 @@ def _serve_in_child(request: Request, channel: _Channel) -> None:
 
 
 def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
-    from vramdoc.nullgpu import apply
+    from vramdoc.nullgpu import apply, counters
     from vramdoc.worker import userland
     from vramdoc.worker.measure import measure
 
@@ -113,18 +113,18 @@ def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
             apply(request.null_gpu)
         with userland.time_limit(request.timeout):
             return Message(event="measured", measurement=measure(request, null=null, progress=progress))
-    except TargetTimeoutError as error:
-        return Message(event="failed", failure=_failure("timeout", error, error.traceback))
     except TargetError as error:
-        return Message(event="failed", failure=_failure("target", error, error.traceback))
+        kind = "timeout" if isinstance(error, TargetTimeoutError) else "target"
+        reads = counters().unknown_reads if null else 0
+        return Message(event="failed", failure=_failure(kind, error, trimmed=error.traceback, unknown_reads=reads))
     except InstallError as error:
         return Message(event="failed", failure=_failure("install", error))
     except userland.OutOfTime:
         return Message(event="failed", failure=Failure(kind="timeout", message="the measurement did not end in time"))
 
 
-def _failure(kind: str, error: VramdocError, trimmed: str = "") -> Failure:
-    return Failure(kind=kind, message=error.message, hint=error.hint, traceback=trimmed)
+def _failure(kind: str, error: VramdocError, *, trimmed: str = "", unknown_reads: int = 0) -> Failure:
+    return Failure(kind=kind, message=error.message, hint=error.hint, traceback=trimmed, unknown_reads=unknown_reads)
 
 
 def _bug(error: Exception) -> Failure:
