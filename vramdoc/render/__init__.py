@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -34,6 +35,5 @@ def render_as(report: Report, suffix: str) -> str:
     """``report`` in the format of one of :data:`SUFFIXES`."""
     if suffix == ".json":
         return encode(report)
-    text = import_module(_RENDERERS[suffix]).render(report)
-    assert isinstance(text, str)
-    return text
+    renderer: Callable[[Report], str] = import_module(_RENDERERS[suffix]).render
+    return renderer(report)

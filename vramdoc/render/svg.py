@@ -6,8 +6,7 @@ import re
 import zlib
 from io import StringIO
 
-from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console
+from rich.console import CONSOLE_SVG_FORMAT, Console  # type: ignore[attr-defined]  # documented, not re-exported
 from rich.terminal_theme import TerminalTheme
 
 from vramdoc.render.style import clean
