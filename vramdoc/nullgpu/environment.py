@@ -52,6 +52,7 @@ def environment(
     result["LD_PRELOAD"] = ":".join(preload + _others(result.get("LD_PRELOAD", "")))
     result["LD_LIBRARY_PATH"] = ":".join([str(stubs), *_others(result.get("LD_LIBRARY_PATH", ""))])
     result["TRITON_LIBCUDA_PATH"] = str(stubs)
+    result.pop("CUDA_VISIBLE_DEVICES", None)  # it names real ones; the program itself may set it
     # At its end torch waits up to ten seconds for autograd's threads, of which the engine may have stopped one
     # (csrc/exit.c).
     result.setdefault("TORCH_AUTOGRAD_SHUTDOWN_WAIT_LIMIT", "0")

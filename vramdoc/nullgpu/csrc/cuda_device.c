@@ -65,9 +65,10 @@ NULLGPU_API int cuDeviceComputeCapability(int *major, int *minor, int ordinal)
 
 NULLGPU_API int cuDeviceGetUuid_v2(char *out, int ordinal)
 {
+    const struct nullgpu_device *device = nullgpu_device(ordinal);
     memset(out, 0, 16);
-    out[15] = (char)(ordinal + 1);
-    return nullgpu_device(ordinal) ? NULLGPU_SUCCESS : NULLGPU_INVALID_DEVICE;
+    out[15] = (char)(device ? device->index + 1 : 0);
+    return device ? NULLGPU_SUCCESS : NULLGPU_INVALID_DEVICE;
 }
 
 NULLGPU_API int cuDeviceGetUuid(char *out, int ordinal) { return cuDeviceGetUuid_v2(out, ordinal); }

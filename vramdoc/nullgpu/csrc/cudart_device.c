@@ -88,11 +88,11 @@ enum {
 static int reserved_shared(const struct nullgpu_device *device) { return device->major >= 8 ? RESERVED_SHARED : 0; }
 
 /* What both layouts have, under the same names; so a macro rather than a function. */
-#define FILL_COMMON(out, device, ordinal)                                                                       \
+#define FILL_COMMON(out, device)                                                                                \
     do {                                                                                                        \
         memset((out), 0, sizeof *(out));                                                                        \
         strcpy((out)->name, (device)->name);                                                                    \
-        (out)->uuid[15] = (char)((ordinal) + 1);                                                                \
+        (out)->uuid[15] = (char)((device)->index + 1);                                                          \
         (out)->total_bytes = (device)->total_bytes;                                                             \
         (out)->shared_per_block = SHARED_PER_BLOCK;                                                             \
         (out)->registers_per_block = (out)->registers_per_multiprocessor = REGISTERS;                           \
@@ -109,7 +109,7 @@ static int reserved_shared(const struct nullgpu_device *device) { return device-
         (out)->texture_pitch_alignment = WARP;                                                                  \
         (out)->multiprocessors = (device)->multiprocessors;                                                     \
         (out)->maps_host_memory = (out)->concurrent_kernels = (out)->unified_addressing = 1;                    \
-        (out)->pci_bus = (ordinal) + 1;                                                                         \
+        (out)->pci_bus = (device)->index + 1;                                                                   \
         (out)->async_engines = 3;                                                                               \
         (out)->l2_bytes = (int)(device)->l2_bytes;                                                              \
         (out)->threads_per_multiprocessor = (device)->threads_per_multiprocessor;                               \
@@ -129,7 +129,7 @@ NULLGPU_API int cudaGetDeviceProperties_v2(struct properties_12 *out, int ordina
     const struct nullgpu_device *device = nullgpu_device(ordinal);
     if (!device)
         return nullgpu_result(NULLGPU_INVALID_DEVICE);
-    FILL_COMMON(out, device, ordinal);
+    FILL_COMMON(out, device);
     out->device_overlap = 1;
     return NULLGPU_SUCCESS;
 }
@@ -139,7 +139,7 @@ NULLGPU_API int nullgpu_v13_cudaGetDeviceProperties(struct properties_13 *out, i
     const struct nullgpu_device *device = nullgpu_device(ordinal);
     if (!device)
         return nullgpu_result(NULLGPU_INVALID_DEVICE);
-    FILL_COMMON(out, device, ordinal);
+    FILL_COMMON(out, device);
     return NULLGPU_SUCCESS;
 }
 NULLGPU_CUDA13(cudaGetDeviceProperties);
@@ -180,7 +180,7 @@ NULLGPU_API int cudaDeviceGetAttribute(int *value, int attribute, int ordinal)
         {19, 1}, /* maps host memory */
         {30, 512}, /* surface alignment */
         {31, 1},   /* concurrent kernels */
-        {33, ordinal + 1}, /* PCI bus */
+        {33, device->index + 1}, /* PCI bus */
         {38, (int)device->l2_bytes},
         {39, device->threads_per_multiprocessor},
         {40, 3}, /* copy engines */
@@ -238,9 +238,10 @@ NULLGPU_API int cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 NULLGPU_API int cudaDeviceGetPCIBusId(char *out, int length, int ordinal)
 {
-    if (!nullgpu_device(ordinal) || length < 13)
+    const struct nullgpu_device *device = nullgpu_device(ordinal);
+    if (!device || length < 13)
         return nullgpu_result(NULLGPU_INVALID_VALUE);
-    snprintf(out, (size_t)length, "0000:%02x:00.0", ordinal + 1);
+    snprintf(out, (size_t)length, "0000:%02x:00.0", device->index + 1);
     return NULLGPU_SUCCESS;
 }
 

@@ -8,14 +8,19 @@
  *   ptx=90                         architectures it has code for that newer devices compile further
  *   device=MAJOR,MINOR,MULTIPROCESSORS,TOTAL,CONTEXT,SHARED_PER_BLOCK,SHARED_PER_MULTIPROCESSOR,L2,NAME
  * with one device field for each device. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "internal.h"
 
-static struct nullgpu_device devices[NULLGPU_MAX_DEVICES];
+static struct nullgpu_device machine[NULLGPU_MAX_DEVICES]; /* all there are: NVML shows these */
+static int machine_count;
+static struct nullgpu_device devices[NULLGPU_MAX_DEVICES]; /* those CUDA_VISIBLE_DEVICES leaves, in its order */
 static int device_count;
+static bool settled; /* whether devices have been chosen: at the first use, as in life */
+static pthread_mutex_t settle_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool limited = true;
 static struct nullgpu_versions versions;
 static struct architectures {
@@ -26,19 +31,71 @@ static struct architectures {
 static __thread int current;
 static __thread bool thread_used;
 
-int nullgpu_device_count(void) { return device_count; }
+/* The device that an item of CUDA_VISIBLE_DEVICES names, by index or by the UUID that NVML gives it; -1: none. */
+static int named_device(const char *item, size_t length)
+{
+    char text[64], *end;
+    if (length == 0 || length >= sizeof text)
+        return -1;
+    memcpy(text, item, length);
+    text[length] = '\0';
+    const char *last = strrchr(text, '-');
+    bool uuid = !strncmp(text, "GPU-", 4);
+    long index = uuid ? strtol(last + 1, &end, 16) - 1 : strtol(text, &end, 10);
+    return *end == '\0' && index >= 0 && index < machine_count ? (int)index : -1;
+}
+
+static void settle(void)
+{
+    pthread_mutex_lock(&settle_lock);
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (!settled && !visible) {
+        memcpy(devices, machine, sizeof devices);
+        device_count = machine_count;
+    } else if (!settled) {
+        device_count = 0;
+        for (const char *end; *visible && device_count < machine_count; visible = *end ? end + 1 : end) {
+            end = visible + strcspn(visible, ",");
+            int index = named_device(visible, (size_t)(end - visible));
+            if (index < 0)
+                break; /* the driver stops at the first name that it does not know */
+            devices[device_count++] = machine[index];
+        }
+    }
+    __atomic_store_n(&settled, true, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&settle_lock);
+}
+
+int nullgpu_device_count(void)
+{
+    if (!__atomic_load_n(&settled, __ATOMIC_ACQUIRE))
+        settle();
+    return device_count;
+}
+
+const struct nullgpu_device *nullgpu_device(int ordinal)
+{
+    return ordinal >= 0 && ordinal < nullgpu_device_count() ? &devices[ordinal] : NULL;
+}
+
+const struct nullgpu_device *nullgpu_current_device(void)
+{
+    nullgpu_device_count();
+    return &devices[current];
+}
+
+int nullgpu_machine_count(void) { return machine_count; }
+
+const struct nullgpu_device *nullgpu_machine_device(int index)
+{
+    return index >= 0 && index < machine_count ? &machine[index] : NULL;
+}
+
 bool nullgpu_limited(void) { return limited; }
 const struct nullgpu_versions *nullgpu_versions(void) { return &versions; }
 int nullgpu_current_ordinal(void) { return current; }
 void nullgpu_used(void) { thread_used = true; }
 bool nullgpu_thread_used(void) { return thread_used; }
-
-const struct nullgpu_device *nullgpu_device(int ordinal)
-{
-    return ordinal >= 0 && ordinal < device_count ? &devices[ordinal] : NULL;
-}
-
-const struct nullgpu_device *nullgpu_current_device(void) { return &devices[current]; }
 
 int nullgpu_set_device(int ordinal)
 {
@@ -85,10 +142,10 @@ static void derive_kernel_arch(struct nullgpu_device *device)
 
 static bool parse_device(const char *text, size_t length)
 {
-    if (device_count == NULLGPU_MAX_DEVICES)
+    if (machine_count == NULLGPU_MAX_DEVICES)
         return false;
-    struct nullgpu_device *device = &devices[device_count];
-    *device = (struct nullgpu_device){0};
+    struct nullgpu_device *device = &machine[machine_count];
+    *device = (struct nullgpu_device){.index = machine_count};
     int offset = 0;
     char field[512];
     if (length >= sizeof field)
@@ -101,7 +158,7 @@ static bool parse_device(const char *text, size_t length)
     if (found != 8 || offset == 0 || strlen(field + offset) >= sizeof device->name)
         return false;
     strcpy(device->name, field + offset);
-    device_count++;
+    machine_count++;
     return true;
 }
 
@@ -150,7 +207,8 @@ static bool parse_field(const char *field, size_t length)
 
 static bool parse(const char *text)
 {
-    device_count = archs.count = ptx.count = 0;
+    settled = false;
+    machine_count = archs.count = ptx.count = 0;
     versions = (struct nullgpu_versions){0};
     limited = true;
     for (const char *end; *text; text = *end ? end + 1 : end) {
@@ -160,13 +218,13 @@ static bool parse(const char *text)
         if (end > text && !parse_field(text, (size_t)(end - text))) {
             fprintf(stderr, "vramdoc: the null GPU does not understand this part of its configuration: %.*s\n",
                     (int)(end - text), text);
-            device_count = 0;
+            machine_count = 0;
             return false;
         }
     }
-    for (int i = 0; i < device_count; i++) {
-        derive_kernel_arch(&devices[i]);
-        derive_occupancy(&devices[i]);
+    for (int i = 0; i < machine_count; i++) {
+        derive_kernel_arch(&machine[i]);
+        derive_occupancy(&machine[i]);
     }
     return true;
 }

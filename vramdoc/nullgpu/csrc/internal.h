@@ -29,6 +29,8 @@ void nullgpu_ranges_remove(struct nullgpu_ranges *ranges, size_t index);
 /* ---- device.c ---- */
 
 int nullgpu_set_device(int ordinal);
+int nullgpu_machine_count(void); /* devices, CUDA_VISIBLE_DEVICES or not */
+const struct nullgpu_device *nullgpu_machine_device(int index);
 void nullgpu_used(void); /* the calling thread has used a device: see exit.c */
 bool nullgpu_thread_used(void);
 

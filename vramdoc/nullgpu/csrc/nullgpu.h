@@ -42,6 +42,7 @@ enum nullgpu_status {
 #define NULLGPU_MAX_DEVICES 64
 
 struct nullgpu_device {
+    int index;                          /* in the machine, whatever CUDA_VISIBLE_DEVICES makes of it */
     char name[256];
     int major, minor;                   /* compute capability */
     int kernel_arch;                    /* newest architecture torch has kernels for, 10 * major + minor; 0: none */
