@@ -137,13 +137,18 @@ theta = torch.randn(4, 2, 3, device="cuda", requires_grad=True)
 grid = F.affine_grid(theta, (4, 8, 32, 32), align_corners=True)
 step("sample", lambda: F.grid_sample(x, grid, align_corners=True))
 
-def loss(where, longest):
+def backward_names(node):
+    return [node.name(), *(name for inner, _ in node.next_functions if inner for name in backward_names(inner))]
+
+def loss(where, lengths, longest):
     targets = torch.randint(1, 20, (4 * longest,), dtype=torch.int32, device=where)
     scores = torch.randn(50, 4, 20, device="cuda", requires_grad=True)
-    F.ctc_loss(scores.log_softmax(2), targets, [50] * 4, [longest] * 4).backward()
-    return list(scores.grad.shape)
+    out = F.ctc_loss(scores.log_softmax(2), targets, lengths([50] * 4), lengths([longest] * 4))
+    out.backward()
+    return [scores.grad.shape == scores.shape, any("Cudnn" in name for name in backward_names(out.grad_fn))]
 
-found["ctc"] = [loss("cpu", 10), loss("cuda", 12)]
+on_device = lambda values: torch.tensor(values, dtype=torch.int32, device="cuda")
+found["ctc"] = [loss("cpu", list, 10), loss("cuda", on_device, 12)]
 emit(found)
 """
 
@@ -157,7 +162,7 @@ def test_norms_samplers_and_ctc_run_both_ways(on_null_gpu: OnNullGpu, engine_log
     assert found["norm train half channels_last"] == output // 2 + 2 * 512
     assert found["norm eval"] == output
     assert found["sample"] == output
-    assert found["ctc"] == [[50, 4, 20], [50, 4, 20]]
+    assert found["ctc"] == [[True, True], [True, True]]
     assert not_provided(engine_log) == []
 
 
@@ -172,7 +177,9 @@ def kept(kind, mode):
     state = torch.zeros(4, 100, 320, device="cuda")
     cell = state.clone() if mode == 2 else None
     torch.cuda.reset_peak_memory_stats()
-    out = torch._cudnn_rnn(x, layer._flat_weights, 4, None, state, cell, mode, 320, 0, 4, False, 0.0, True, False, [], None)
+    out = torch._cudnn_rnn(
+        x, layer._flat_weights, 4, None, state, cell, mode, 320, 0, 4, False, 0.0, True, False, [], None
+    )
     return [out[3].numel(), torch.cuda.max_memory_allocated() - torch.cuda.memory_allocated()]
 
 def run(kind, packed=False, **options):
@@ -183,7 +190,8 @@ def run(kind, packed=False, **options):
     parameters = list(layer.parameters())
     storages = {p.untyped_storage().data_ptr(): p.untyped_storage().nbytes() for p in parameters}
     wanted = sum(p.nbytes for p in parameters)
-    return [wanted, list(storages.values()), list((out.data if packed else out).shape), all(p.grad is not None for p in parameters)]
+    shape = list((out.data if packed else out).shape)
+    return [wanted, list(storages.values()), shape, all(p.grad is not None for p in parameters)]
 
 found = {"published": [kept(nn.LSTM, 2), kept(nn.GRU, 3)]}
 for kind in (nn.LSTM, nn.GRU, nn.RNN):
@@ -200,10 +208,8 @@ def test_recurrent_layers_keep_what_was_measured(on_null_gpu: OnNullGpu, engine_
     found = on_null_gpu(RECURRENT)
 
     lstm, gru = found.pop("published")
-    assert lstm[0] == 736_000_000
-    assert gru[0] == 864_000_000
-    assert lstm[1] >= 17_730_560
-    assert gru[1] >= 13_169_920
+    assert lstm == [736_000_000, 17_730_560]  # reserve space, workspace
+    assert gru == [864_000_000, 13_169_920 + 256]  # torch's allocator rounds to 512 bytes
     rows = {"deep False": [7, 5, 32], "both ways False": [7, 5, 64], "deep True": [22, 32], "both ways True": [22, 64]}
     assert len(found) == 13
     for name, (parameter_bytes, storages, shape, has_gradients) in found.items():
