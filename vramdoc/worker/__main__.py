@@ -38,6 +38,7 @@ class _Channel:
 def main(arguments: list[str]) -> int:
     """Serves requests until their pipe closes."""
     requests, channel, null = int(arguments[0]), _Channel(int(arguments[1])), "--null" in arguments
+    _end_with_parent()
     # What user code prints belongs on stderr: stdout is the parent's, for the result.
     os.dup2(2, 1)
     failure = _import_torch(null=null)
@@ -55,6 +56,11 @@ def main(arguments: list[str]) -> int:
             else:
                 channel.send(_serve(request, channel, null=False))
     return 0
+
+
+def _end_with_parent() -> None:
+    """A command or a zygote that is killed takes its children along."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _import_torch(*, null: bool) -> Failure | None:
@@ -82,8 +88,7 @@ def _serve_in_child(request: Request, channel: _Channel) -> None:
     if child == 0:
         status = 1
         try:
-            # A worker that is killed takes its children along.
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            _end_with_parent()
             channel.send(_serve(request, channel, null=True))
             status = 0
         except Exception as error:  # noqa: BLE001 - the end of a forked process: nothing may run on in it

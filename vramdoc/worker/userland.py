@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import NoReturn, ParamSpec, TypeVar
 
 from vramdoc.errors import TargetError, TargetTimeoutError, VramdocError
@@ -50,17 +50,21 @@ def call(what: str, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
 
 
 def trimmed(error: BaseException) -> str:
-    """The traceback as Python prints it, without our own frames and torch's call machinery at its start."""
-    frames = [f for f in _frames(error.__traceback__) if not f.filename.startswith(_OURS)]
-    while frames and "/torch/nn/modules/module.py" in frames[-1].filename and len(frames) > 1:
-        frames.pop()
-    lines = traceback.format_exception_only(error)
-    head = ["Traceback (most recent call last):\n", *traceback.format_list(frames)] if frames else []
-    return "".join([*head, *lines]).rstrip()
+    """The traceback as Python prints it, without our own frames and without torch's machinery that calls modules."""
+    formatted = traceback.TracebackException.from_exception(error)
+    link: traceback.TracebackException | None = formatted
+    while link is not None:
+        frames = [frame for frame in link.stack if not _is_machinery(frame.filename)]
+        link.stack = traceback.StackSummary.from_list(frames)
+        link = link.__cause__ or link.__context__
+    lines = list(formatted.format())
+    if isinstance(error, OutOfTime):
+        del lines[-1]  # the exception is ours: where it struck is what counts
+    return "".join(lines).rstrip()
 
 
-def _frames(tb: TracebackType | None) -> list[traceback.FrameSummary]:
-    return [f for f in traceback.extract_tb(tb) if not f.filename.startswith("<frozen importlib")]
+def _is_machinery(filename: str) -> bool:
+    return filename.startswith((_OURS, "<frozen importlib")) or filename.endswith("/torch/nn/modules/module.py")
 
 
 def _headline(error: BaseException) -> str:

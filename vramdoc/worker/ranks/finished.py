@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import torch
+from torch._compile import _disable_dynamo
 from torch.distributed import ProcessGroup, ProcessGroupNCCL
 from torch.nn.parallel import DistributedDataParallel
 
@@ -30,6 +31,7 @@ def install(stack: ExitStack) -> None:
     replace(stack, DistributedDataParallel, "_pre_forward", pre_forward)
 
 
+@_disable_dynamo  # a compiled DDP calls it too; the public decorator would load all of the compiler here
 def _wait_for_watchdog(group: ProcessGroup) -> None:
     if torch.device("cuda") in group._device_types:
         backend = group._get_backend(torch.device("cuda"))

@@ -125,8 +125,9 @@ def _carry(name: str, _original: Callable[..., Any], arguments: dict[str, Any]) 
             arguments["scatter_object_output_list"][0] = arguments["scatter_object_input_list"][group.rank()]
         case "recv_object_list":
             raise UsageError(
-                f"rank {c10d.get_rank()} waits for objects of a peer (recv_object_list), and only this rank runs",
-                hint="a pipeline needs each rank as a process: torchrun -m vramdoc.worker.ranks script.py",
+                f"rank {c10d.get_rank()} waits for objects of a peer (recv_object_list), and only this rank runs:"
+                " a pipeline needs each rank as a process",
+                hint="start the ranks with: torchrun --nproc-per-node RANKS -m vramdoc.worker.ranks SCRIPT",
             )
     return None  # what was sent or broadcast is already here
 

@@ -78,7 +78,8 @@ class _Companions:
 
         def barrier(group: ProcessGroup | None = None, *args: Any, **kwargs: Any) -> Any:
             if not c10d._rank_not_in_group(group):
-                companion = self.of(group or c10d._get_default_group())
+                group = group or c10d._get_default_group()
+                companion = self.of(group)
                 if companion is not group:
                     companion.barrier().wait()
             return original(group, *args, **kwargs)
@@ -90,13 +91,14 @@ def _gloo_beside(group: ProcessGroup) -> ProcessGroup:
     """A gloo group of the same members, with the same ranks."""
     members = c10d.get_process_group_ranks(group)
     companion: Any
+    name: Any = f"{group.group_name}:objects"
     companion, _ = c10d._new_process_group_helper(
         group.size(),
         group.rank(),
         members,
         c10d.Backend.GLOO,
         c10d._get_process_group_store(group),
-        c10d.GroupName(f"{group.group_name}:objects"),
+        name,
         timeout=c10d._get_default_timeout(c10d.Backend.GLOO),
     )
     c10d._world.pg_group_ranks[companion] = {member: rank for rank, member in enumerate(members)}
