@@ -33,6 +33,14 @@ def test_objects_travel_between_real_ranks(found: Any) -> None:
     }
 
 
+def test_pipelines_run_among_real_ranks(found: Any) -> None:
+    """A stage learns its input's shape from the one before it."""
+    assert found["pipeline"] == {
+        "rank 0": {"gradients": 4 * (64 * 256 + 256)},
+        "rank 1": {"gradients": 4 * (256 * 32 + 32)},
+    }
+
+
 def test_a_script_runs_as_any_rank(run_program: Callable[..., Any]) -> None:
     """Unchanged, as ``__main__``, with its own folder to import from, and a clean end though it destroys nothing."""
     found = run_program("script.py", "-m", "vramdoc.worker.ranks", "--rank", "511", "--world-size", "512")

@@ -22,6 +22,7 @@ from models import Transformer
 from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.nn.parallel import DistributedDataParallel
 
 from vramdoc.worker.ranks import World, acting_as, among_processes
@@ -92,6 +93,19 @@ def talk() -> dict[str, Any]:
     }
 
 
+def pipeline() -> dict[str, int]:
+    """Two stages, which ask each other for shapes before they start; answers bytes of gradients."""
+    rank, device = int(os.environ["RANK"]), torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(device)
+    dist.init_process_group("nccl")
+    widths = ((64, 256), (256, 32))[rank]
+    stage = PipelineStage(nn.Linear(*widths).to(device), rank, 2, device)
+    schedule = Schedule1F1B(stage, n_microbatches=4, loss_fn=lambda output, target: (output - target).sum())
+    given = {"target": torch.zeros(8, 32, device=device)} if rank else {}
+    schedule.step(*(() if rank else (torch.zeros(8, 64, device=device),)), **given)
+    return {"gradients": sum(parameter.grad.nbytes for parameter in stage.submod.parameters())}
+
+
 class Ranks:
     """Forks that each write what they found to a file of their own."""
 
@@ -151,6 +165,7 @@ def main() -> None:
             "alone": alone("rank", lambda wrap=wrap: train(wrap), size),  # type: ignore[misc]
         }
     found["talk"] = together("rank", talk, 2)
+    found["pipeline"] = together("rank", pipeline, 2)
     Path(sys.argv[1]).write_text(json.dumps(found))
 
 
