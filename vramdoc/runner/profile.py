@@ -129,6 +129,8 @@ def _worker_environment() -> dict[str, str]:
     ours = str(Path(__file__).resolve().parent.parent.parent)
     inherited = os.environ.get("PYTHONPATH")
     return {
+        # torch logs each refused allocation; here a refusal is a result, and the report says it.
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, [ours, inherited])),
         "PYTHONUNBUFFERED": "1",
