@@ -35,9 +35,11 @@ def run_case(case: Case, environment: Mapping[str, str]) -> dict[str, Any]:
     """What program.py found on the GPU that ``environment`` gives it. Raises AssertionError with its stderr."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
+        # What one GPU's run compiled and tuned must not serve the other's.
+        caches = {name: str(Path(folder) / name) for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
         done = subprocess.run(
             [sys.executable, str(HERE / "program.py"), case.name, str(result)],
-            env={**environment, **case.environment},
+            env={**environment, **caches, **case.environment},
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
