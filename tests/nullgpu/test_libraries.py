@@ -279,3 +279,32 @@ def test_attention_is_the_one_the_device_would_get(on_null_gpu: OnNullGpu, engin
         if choice != "MATH":  # output and softmax statistics; two numbers of the random generator
             assert output + statistics <= kept <= output + statistics + 1024, name
     assert not_provided(engine_log) == []
+
+
+UNKNOWN_CALLS = """
+import ctypes
+import glob
+
+engine = ctypes.CDLL(glob.glob({libraries!r} + "/libvramdoc_nullgpu.so")[0])
+created = ctypes.c_void_p()
+assert engine.cudnnBackendCreateDescriptor(5, ctypes.byref(created)) == 0
+value, count = ctypes.c_int64(), ctypes.c_int64()
+read = lambda name: engine.cudnnBackendGetAttribute(
+    created, name, 3, ctypes.c_int64(1), ctypes.byref(count), ctypes.byref(value)
+)
+emit([read(402), value.value, read(4321), engine.nvshmemx_putmem_on_stream(), engine.cusparseLtSpMMACompressedSize2(
+    None, (ctypes.c_int64 * 64)(8, 8, 99), ctypes.byref(value), None
+)])
+"""
+
+
+def test_an_unknown_call_or_size_fails_by_name(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
+    """A size that nobody knows must not silently be 0: the call fails, and says which it is."""
+    libraries = Path(__file__).parents[2] / "vramdoc" / "nullgpu" / "lib"
+
+    assert on_null_gpu(UNKNOWN_CALLS.format(libraries=str(libraries))) == [0, 0, 3000, 7, 10]
+    assert not_provided(engine_log) == [
+        "not provided: cudnnBackendGetAttribute of attribute 4321",
+        "not provided: nvshmemx_putmem_on_stream",
+        "not provided: cusparseLtSpMMACompressedSize2 of this data type",
+    ]

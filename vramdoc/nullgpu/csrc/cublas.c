@@ -106,11 +106,15 @@ NULLGPU_API int cublasGetVectorAsync(int length, int element, const char *device
 }
 
 /* ---- version and errors ----
- * cuBLAS numbers itself major * 10000 + minor * 100 + patch (CUDA 13.0 brings 13.0.x, CUDA 12.8 brings 12.8.x). */
+ * cuBLAS numbers itself major * 10000 + minor * 100 + patch. CUDA 12.x brings 12.x; CUDA 13.0 brings 13.1 (torch
+ * 2.14.1 for CUDA 13.0 requires nvidia-cublas 13.1.1), and later ones are taken to stay one ahead. */
 int nullgpu_cublas_version(void)
 {
     int cuda = nullgpu_versions()->cuda;
-    return cuda / 1000 * 10000 + cuda % 1000 / 10 * 100;
+    int major = cuda / 1000;
+    int minor = cuda % 1000 / 10 + (major >= 13);
+
+    return major * 10000 + minor * 100;
 }
 
 NULLGPU_API int cublasGetVersion_v2(struct cublas_handle *handle, int *version)

@@ -1,7 +1,7 @@
 /* NCCL collectives: what this rank knows of what it sends is what it receives (see nccl.c). */
 #include "nccl.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 /* Bytes of one element, by ncclDataType_t. */
 static size_t element_bytes(int type)
@@ -114,65 +114,75 @@ NULLGPU_API int ncclAlltoAll(const char *send, char *receive, size_t count, int 
  * torch builds all-to-all, gather and scatter out of them, within a group. What a peer sends is what this rank sends
  * to itself in the same group; without that, nobody knows. */
 
-#define MESSAGES 1024 /* of one group that are remembered; beyond this they are unknown */
-
 struct message {
+    bool received;
     char *buffer;
     size_t bytes;
     int peer;
     const struct nccl_communicator *communicator;
 };
 
+/* A thread's own, and on the heap: thread-local storage takes room from every thread's stack. */
 static __thread int group_depth;
-static __thread size_t sent_count, received_count;
-static __thread struct message sent[MESSAGES], received[MESSAGES];
+static __thread struct message *messages;
+static __thread size_t message_count, message_room;
 
 static const struct message *sent_to_self(const struct message *wanted)
 {
-    for (size_t i = 0; i < sent_count; i++)
-        if (sent[i].communicator == wanted->communicator && sent[i].peer == wanted->communicator->rank &&
-            sent[i].bytes == wanted->bytes)
-            return &sent[i];
+    for (size_t i = 0; i < message_count; i++) {
+        const struct message *at = &messages[i];
+
+        if (!at->received && at->communicator == wanted->communicator &&
+            at->peer == wanted->communicator->rank && at->bytes == wanted->bytes)
+            return at;
+    }
     return NULL;
 }
 
 static void deliver(void)
 {
-    for (size_t i = 0; i < received_count; i++) {
-        const struct message *from = sent_to_self(&received[i]);
+    for (size_t i = 0; i < message_count; i++) {
+        const struct message *from = messages[i].received ? sent_to_self(&messages[i]) : NULL;
 
         if (from)
-            hand_on(received[i].buffer, from->buffer, from->bytes);
-        else
+            hand_on(messages[i].buffer, from->buffer, from->bytes);
+        else if (messages[i].received)
             nullgpu_launched();
     }
-    sent_count = received_count = 0;
+    free(messages);
+    messages = NULL;
+    message_count = message_room = 0;
 }
 
-static void remember(struct message *list, size_t *count, struct message message)
+static int remember(struct message message)
 {
-    if (*count < MESSAGES)
-        list[(*count)++] = message;
-    else
-        nullgpu_launched();
+    if (message_count == message_room) {
+        size_t room = message_room ? 2 * message_room : 16;
+        struct message *grown = realloc(messages, room * sizeof *grown);
+
+        if (!grown)
+            return NCCL_SYSTEM_ERROR;
+        messages = grown;
+        message_room = room;
+    }
+    messages[message_count++] = message;
     if (group_depth == 0)
         deliver();
+    return NCCL_OK;
 }
 
-NULLGPU_API int ncclSend(const char *buffer, size_t count, int type, int peer,
-                         struct nccl_communicator *communicator, void *stream)
+NULLGPU_API int ncclSend(char *buffer, size_t count, int type, int peer, struct nccl_communicator *communicator,
+                         void *stream)
 {
     (void)stream;
-    remember(sent, &sent_count, (struct message){(char *)buffer, count * element_bytes(type), peer, communicator});
-    return NCCL_OK;
+    return remember((struct message){false, buffer, count * element_bytes(type), peer, communicator});
 }
 
 NULLGPU_API int ncclRecv(char *buffer, size_t count, int type, int peer, struct nccl_communicator *communicator,
                          void *stream)
 {
     (void)stream;
-    remember(received, &received_count, (struct message){buffer, count * element_bytes(type), peer, communicator});
-    return NCCL_OK;
+    return remember((struct message){true, buffer, count * element_bytes(type), peer, communicator});
 }
 
 NULLGPU_API int ncclGroupStart(void)
