@@ -6,15 +6,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "internal.h"
 
-/* Many small uploads in a row (a model's parameters) must not fill the host; the oldest are forgotten beyond this. */
-#define KEPT_BYTES ((size_t)256 << 20)
+/* Contents lie in one arena, which is begun anew after a launch: no allocation, and its pages are touched once. Many
+ * small uploads in a row (a model's parameters) must not fill the host, so a full arena forgets them all. */
+#define ARENA_BYTES ((size_t)128 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct nullgpu_ranges kept; /* payload: a copy of the bytes; NULL: kind is the byte they all have */
-static size_t kept_bytes;
+static struct nullgpu_ranges kept; /* payload: the bytes, in the arena; NULL: kind is the byte they all have */
+static char *arena;
+static size_t arena_used;
 static uint64_t generation = 1;    /* of device memory: a launch begins a new one */
 static uint64_t kept_generation = 1;
 static uint64_t launches, unknown_reads;
@@ -38,10 +41,8 @@ void nullgpu_launched(void)
 
 static void drop_all(void)
 {
-    for (size_t i = 0; i < kept.count; i++)
-        free(kept.items[i].payload);
     kept.count = 0;
-    kept_bytes = 0;
+    arena_used = 0;
 }
 
 /* Forgets everything where a launch has come between. The lock is held. */
@@ -54,24 +55,27 @@ static void refresh(void)
     }
 }
 
-static void add(uintptr_t start, size_t bytes, int byte, const void *data)
+static void add(uintptr_t start, size_t bytes, int byte, void *payload)
 {
-    struct nullgpu_range range = {start, bytes, 0, byte, NULL};
-    if (bytes == 0)
-        return;
-    if (data) {
-        if (kept_bytes + bytes > KEPT_BYTES)
-            drop_all();
-        range.payload = malloc(bytes);
-        if (!range.payload)
-            return;
-        memcpy(range.payload, data, bytes);
-        kept_bytes += bytes;
+    if (bytes > 0)
+        nullgpu_ranges_insert(&kept, (struct nullgpu_range){start, bytes, 0, byte, payload});
+}
+
+/* Room for bytes in the arena, NULL where the host has no memory. */
+static void *room(size_t bytes)
+{
+    if (!arena) {
+        void *mapped = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                            -1, 0);
+        if (mapped == MAP_FAILED)
+            return NULL;
+        arena = mapped;
     }
-    if (!nullgpu_ranges_insert(&kept, range) && range.payload) {
-        kept_bytes -= bytes;
-        free(range.payload);
-    }
+    if (arena_used + bytes > ARENA_BYTES)
+        drop_all();
+    void *start = arena + arena_used;
+    arena_used += bytes;
+    return start;
 }
 
 /* Makes [start, start + bytes) unknown: what is kept of its neighbours stays. */
@@ -85,14 +89,11 @@ static void erase(uintptr_t start, size_t bytes)
         struct nullgpu_range old = kept.items[index];
         nullgpu_ranges_remove(&kept, index);
         uintptr_t old_end = old.start + old.bytes;
-        const char *data = old.payload;
-        if (data)
-            kept_bytes -= old.bytes;
+        char *payload = old.payload;
         if (old.start < start)
-            add(old.start, start - old.start, old.kind, data);
+            add(old.start, start - old.start, old.kind, payload);
         if (old_end > end)
-            add(end, old_end - end, old.kind, data ? data + (end - old.start) : NULL);
-        free(old.payload);
+            add(end, old_end - end, old.kind, payload ? payload + (end - old.start) : NULL);
     }
 }
 
@@ -142,8 +143,11 @@ static void upload(uintptr_t destination, const void *source, size_t bytes)
     lock_uploads();
     refresh();
     erase(destination, bytes);
-    if (bytes <= NULLGPU_UPLOAD_BYTES)
-        add(destination, bytes, 0, source);
+    void *payload = bytes <= NULLGPU_UPLOAD_BYTES ? room(bytes) : NULL;
+    if (payload) {
+        memcpy(payload, source, bytes);
+        add(destination, bytes, 0, payload);
+    }
     unlock_uploads();
 }
 
@@ -151,12 +155,13 @@ static void copy_on_device(uintptr_t destination, uintptr_t source, size_t bytes
 {
     lock_uploads();
     refresh();
-    char *buffer = bytes <= NULLGPU_UPLOAD_BYTES && kept.count ? malloc(bytes) : NULL;
-    bool known = buffer && read_kept(buffer, source, bytes);
+    void *payload = bytes <= NULLGPU_UPLOAD_BYTES && kept.count ? room(bytes) : NULL;
+    bool known = payload && read_kept(payload, source, bytes);
     erase(destination, bytes);
     if (known)
-        add(destination, bytes, 0, buffer);
-    free(buffer);
+        add(destination, bytes, 0, payload);
+    else if (payload)
+        arena_used -= bytes;
     unlock_uploads();
 }
 
