@@ -39,7 +39,7 @@ def test_objects_are_the_ranks_own(found: Any, rank: int, size: int) -> None:
     assert objects["told"] == [{"rank": rank}]
     assert objects["handed"] == [{"to": rank}]
     assert objects["refusal"].startswith(f"rank {rank} waits for objects of a peer")
-    assert "a pipeline needs each rank as a process: start the ranks with: torchrun" in objects["refusal"]
+    assert "need each rank as a process: start the ranks with: torchrun" in objects["refusal"]
     # torch: the pickle, its length, every rank's length, every rank's pickle, in blocks of 512 bytes.
     pickled = len(pickle.dumps({"rank": rank}))
     assert objects["peak"] == sum(-(-taken // 512) * 512 for taken in (pickled, 8, 8 * size, pickled * size))

@@ -16,7 +16,7 @@ def found(run_program: Callable[..., Any]) -> Any:
     return run_program("equal.py", devices=4)
 
 
-@pytest.mark.parametrize("case", ["ddp 2", "fully_shard 2", "fully_shard 4"])
+@pytest.mark.parametrize("case", ["ddp 2", "ddp compiled 2", "fully_shard 2", "fully_shard 4", "fsdp1 2"])
 def test_one_rank_alone_has_the_memory_of_the_real_one(found: Any, case: str) -> None:
     """Live, peak and reserved bytes of the first and the last rank: the claim that peers are not needed."""
     together, alone = found[case]["together"], found[case]["alone"]

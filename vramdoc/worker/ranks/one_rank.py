@@ -3,7 +3,8 @@
 CUDA collectives go through torch's own NCCL process group, over the null GPU's NCCL, so that streams, buckets
 and kept tensors are the real ones. Collectives on the host go to torch's "fake" backend. Objects never leave
 the process: a rank receives its own. What cannot be had this way is what a peer alone knows: a pipeline stage
-asks its neighbour for shapes, so pipelines need real processes (:mod:`vramdoc.worker.ranks.processes`).
+asks its neighbour for shapes, a checkpoint's plan is made of every rank's, so pipelines and distributed
+checkpoints need real processes (:mod:`vramdoc.worker.ranks.processes`).
 """
 
 from __future__ import annotations
@@ -123,10 +124,10 @@ def _carry(name: str, _original: Callable[..., Any], arguments: dict[str, Any]) 
             _fill(arguments["object_gather_list"], arguments["obj"], group.size())
         case "scatter_object_list" if arguments["scatter_object_input_list"]:
             arguments["scatter_object_output_list"][0] = arguments["scatter_object_input_list"][group.rank()]
-        case "recv_object_list":
+        case "recv_object_list" | "scatter_object_list":
             raise UsageError(
-                f"rank {c10d.get_rank()} waits for objects of a peer (recv_object_list), and only this rank runs:"
-                " a pipeline needs each rank as a process",
+                f"rank {c10d.get_rank()} waits for objects of a peer ({name}), and only this rank runs:"
+                " pipelines and distributed checkpoints need each rank as a process",
                 hint="start the ranks with: torchrun --nproc-per-node RANKS -m vramdoc.worker.ranks SCRIPT",
             )
     return None  # what was sent or broadcast is already here

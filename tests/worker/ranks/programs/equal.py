@@ -18,9 +18,10 @@ from typing import Any
 import torch
 import torch._dynamo  # which DDP and fully_shard import: once, before the forks
 import torch.distributed as dist
-from models import Transformer
+from models import Block, Transformer
 from torch import nn
-from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecisionPolicy, fully_shard
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.nn.parallel import DistributedDataParallel
@@ -51,6 +52,17 @@ def train(wrap: Callable[[nn.Module], nn.Module]) -> dict[str, int]:
 
 def replicated(model: nn.Module) -> nn.Module:
     return DistributedDataParallel(model.cuda())
+
+
+def compiled(model: nn.Module) -> nn.Module:
+    return torch.compile(replicated(model), backend="eager")  # type: ignore[return-value]
+
+
+def flat(model: nn.Module) -> nn.Module:
+    device = int(os.environ["LOCAL_RANK"])
+    return FullyShardedDataParallel(
+        model, auto_wrap_policy=ModuleWrapPolicy({Block}), device_id=device, use_orig_params=True
+    )
 
 
 def sharded(model: nn.Module) -> nn.Module:
@@ -158,8 +170,13 @@ def alone(name: str, work: Callable[[], Any], size: int) -> dict[str, Any]:
 
 def main() -> None:
     found = {}
-    for kind, wrap, size in (("ddp", replicated, 2), ("fully_shard", sharded, 2), ("fully_shard", sharded, 4)):
-        name = f"{kind} {size}"
+    for name, wrap, size in (
+        ("ddp 2", replicated, 2),
+        ("ddp compiled 2", compiled, 2),
+        ("fully_shard 2", sharded, 2),
+        ("fully_shard 4", sharded, 4),
+        ("fsdp1 2", flat, 2),
+    ):
         found[name] = {
             "together": together("rank", lambda wrap=wrap: train(wrap), size),  # type: ignore[misc]
             "alone": alone("rank", lambda wrap=wrap: train(wrap), size),  # type: ignore[misc]
