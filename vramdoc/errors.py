@@ -8,6 +8,7 @@
     ├── InstallError              2  torch or the null GPU is missing or cannot be used here
     ├── ReportError               2  a report file cannot be read or written
     ├── WorkerError               2  the worker died, or answered nonsense
+    ├── MeasureError              2  a change to the training loop does not apply to this target
     └── TargetError               3  the user's code failed to load or run
         └── TargetTimeoutError    3  the user's code did not end in time
 
@@ -47,6 +48,10 @@ class ReportError(VramdocError):
 
 class WorkerError(VramdocError):
     """The worker process died or broke the protocol: not the user's fault."""
+
+
+class MeasureError(VramdocError):
+    """A change to the training loop does not apply to this target; the message is the reason."""
 
 
 class TargetError(VramdocError):

@@ -11,6 +11,23 @@ from vramdoc.report.model import Assumption, Block, Device, LineRow, ModuleRow, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One change to a training loop: a measure by name, and how far it goes."""
+
+    name: str
+    options: dict[str, int | float | str | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """The process as one rank of a world."""
+
+    rank: int
+    world_size: int
+    local_size: int  # ranks on one machine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One run of a target."""
 
@@ -19,6 +36,8 @@ class Request:
     steps: int | None = None  # None: until the peak repeats
     attributed: bool = False  # record what each block is; False: nothing is hooked
     null_gpu: str | None = None  # the null GPU's configuration; None: the machine's own GPU
+    measures: tuple[Choice, ...] = ()  # changes to the training loop, applied in order
+    place: Place | None = None  # None: one GPU, no process group
     assume: dict[str, str] | None = None  # rules for unknown values; None: no host shadows
     timeout: float = 600.0  # seconds
 
@@ -73,7 +92,7 @@ class Measurement:
 class Failure:
     """Why a run gave no measurement."""
 
-    kind: str  # "target", "timeout", "install" or "bug": which error the parent raises
+    kind: str  # "target", "timeout", "install", "measure" or "bug": which error the parent raises
     message: str
     hint: str = ""
     traceback: str = ""  # the user's own, trimmed to their code

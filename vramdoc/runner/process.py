@@ -19,7 +19,7 @@ from typing import Self, TextIO
 
 import msgspec
 
-from vramdoc.errors import InstallError, TargetError, TargetTimeoutError, VramdocError, WorkerError
+from vramdoc.errors import InstallError, MeasureError, TargetError, TargetTimeoutError, VramdocError, WorkerError
 from vramdoc.report.measurement import Failure, Measurement, Message, Request
 from vramdoc.runner.progress import Listener, Progress
 
@@ -124,7 +124,7 @@ def _error(failure: Failure) -> VramdocError:
             traceback=failure.traceback,
             unknown_reads=failure.unknown_reads,
         )
-    kind = InstallError if failure.kind == "install" else WorkerError
+    kind = {"install": InstallError, "measure": MeasureError}.get(failure.kind, WorkerError)
     return kind(failure.message, hint=failure.hint)
 
 

@@ -17,7 +17,7 @@ from io import FileIO
 
 import msgspec
 
-from vramdoc.errors import InstallError, TargetError, TargetTimeoutError, VramdocError
+from vramdoc.errors import InstallError, MeasureError, TargetError, TargetTimeoutError, VramdocError
 from vramdoc.report.measurement import Failure, Message, Request
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -124,6 +124,8 @@ def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
         return Message(event="failed", failure=_failure(kind, error, trimmed=error.traceback, unknown_reads=reads))
     except InstallError as error:
         return Message(event="failed", failure=_failure("install", error))
+    except MeasureError as error:
+        return Message(event="failed", failure=_failure("measure", error))
     except userland.OutOfTime:
         return Message(event="failed", failure=Failure(kind="timeout", message="the measurement did not end in time"))
 

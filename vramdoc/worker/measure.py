@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -17,11 +16,12 @@ from torch import nn
 from vramdoc import nullgpu
 from vramdoc.report import Device
 from vramdoc.report.measurement import Attributed, Measurement, OutOfMemory, Request
-from vramdoc.worker import load, userland
+from vramdoc.worker import load, measures, userland
 from vramdoc.worker.attribution import attribute
 from vramdoc.worker.initialisers import SkipInitialisers
 from vramdoc.worker.phases import PhaseTracker, alloc_retries
 from vramdoc.worker.recording import Recorder, tensors_in
+from vramdoc.worker.training import Training, split, to_device
 from vramdoc.worker.values import ValueShadow
 from vramdoc.worker.versions import versions
 
@@ -40,7 +40,7 @@ class _Run:
     progress: Progress
     phases: PhaseTracker
     recorder: Recorder | None
-    batch_size: int = 0
+    training: Training | None = None
     seconds: list[float] = field(default_factory=list)
     warm_up: int = 0
 
@@ -89,14 +89,14 @@ def _train(run: _Run, path: Path, *, null: bool) -> None:
     with ExitStack() as stack:
         if null:
             stack.enter_context(SkipInitialisers())
-        target = load.load(path)
+        run.training = training = Training.of(load.load(path), run.request.batch_size)
+        measures.apply(training, run.request.measures)
         run.progress("building the model", 0, 0)
-        model = load.check_model(userland.call("build_model()", target.build_model))
-    run.batch_size = run.request.batch_size or target.batch_size
-    model = userland.call("moving the model to the GPU", lambda: model.cuda())
+        model = load.check_model(userland.call("build_model()", training.build))
+    model = userland.call("moving the model to the GPU", training.place, model)
     if run.recorder:
         run.recorder.know_model(model)
-    optimizer = userland.call("make_optimizer()", target.make_optimizer, model)
+    optimizer = userland.call("make_optimizer()", training.make_optimizer, model)
     watch = [
         model.register_forward_pre_hook(lambda *_: run.phases.enter("forward")),
         model.register_forward_hook(lambda *_: run.phases.enter("loss")),
@@ -105,7 +105,7 @@ def _train(run: _Run, path: Path, *, null: bool) -> None:
     for step in range(most):
         run.progress("running steps", step, run.request.steps or LEAST_STEPS)
         started = time.perf_counter()
-        _step(run, target, model, optimizer, step)
+        _step(run, training, model, optimizer, step)
         if not null:
             torch.cuda.synchronize()
         run.seconds.append(time.perf_counter() - started)
@@ -116,31 +116,26 @@ def _train(run: _Run, path: Path, *, null: bool) -> None:
         hook.remove()
 
 
-def _step(run: _Run, target: load.Target, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
+def _step(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
     """One whole training step, as a plain training loop writes it."""
     phases, recorder = run.phases, run.recorder
     phases.enter("forward", step)
-    batch = userland.call(f"make_batch({run.batch_size})", target.make_batch, run.batch_size)
-    batch = userland.call("moving the batch to the GPU", to_device, batch)
-    if recorder:
-        recorder.mark("inputs", "", tensors_in(batch))
-    loss = load.check_loss(userland.call("compute_loss()", target.compute_loss, model, batch))
-    phases.enter("backward")
-    userland.call("backward()", loss.backward)
+    whole = userland.call(f"make_batch({training.batch_size})", training.make_batch, training.batch_size)
+    for part in split(whole, training.micro_batches):
+        phases.enter("forward")
+        batch = userland.call("moving the batch to the GPU", to_device, part)
+        if recorder:
+            recorder.mark("inputs", "", tensors_in(batch))
+        loss = load.check_loss(userland.call("compute_loss()", training.compute_loss, model, batch))
+        phases.enter("backward")
+        userland.call("backward()", training.backward, loss)
     phases.enter("optimizer")
-    userland.call("optimizer.step()", optimizer.step)
+    userland.call("optimizer.step()", training.update, optimizer)
     if recorder:
         recorder.know_optimizer(model, optimizer)
     phases.enter("after_step")
-    userland.call("optimizer.zero_grad()", optimizer.zero_grad)
-    del batch, loss
-
-
-def to_device(batch: Any) -> Any:
-    """The batch with every tensor on the GPU; objects that move themselves (``.to``) do so."""
-    if not isinstance(batch, torch.Tensor) and hasattr(batch, "to") and callable(batch.to):
-        return batch.to("cuda")
-    return torch.utils._pytree.tree_map(lambda v: v.cuda() if isinstance(v, torch.Tensor) else v, batch)
+    userland.call("optimizer.zero_grad()", training.clear, optimizer)
+    del batch, loss  # not before: a loop's variables live until they are set again
 
 
 def _has_settled(run: _Run, step: int) -> bool:
@@ -175,7 +170,7 @@ def _result(
     return Measurement(
         device=_device(),
         versions=versions(),
-        batch_size=run.batch_size,
+        batch_size=run.training.batch_size if run.training else 0,
         steps=finished,
         settled=finished >= 2 and phases.step_peak(finished - 1) == phases.step_peak(finished - 2),
         peak_allocated_bytes=phases.step_peak(peak_step),
@@ -190,6 +185,7 @@ def _result(
         warm_up_steps=counted.start,
         out_of_memory=out_of_memory,
         attributed=attributed,
+        warnings=tuple(run.training.notes) if run.training else (),
         assumptions=shadow.assumptions() if shadow else (),
         step_seconds=None if null else statistics.median(run.seconds[1:] or run.seconds or [0.0]),
     )
