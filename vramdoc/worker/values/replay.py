@@ -77,7 +77,10 @@ def _repeat(context: Context, call: Call, written: list[torch.Tensor]) -> tuple[
             if is_written and (leaf.device.type == "cpu" or not context.store.admits(leaf)):
                 raise _UnknownError
             if is_written and call.operator.writes_all:
-                return context.store.target(leaf)
+                target = context.store.target(leaf)
+                if target is None:
+                    raise _UnknownError
+                return target
             known = context.store.read(leaf)
             if known is None or known.value.numel() > MAX_ELEMENTS:
                 raise _UnknownError

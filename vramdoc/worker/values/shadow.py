@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
 
 from vramdoc.report.model import Assumption
@@ -35,8 +36,12 @@ class ValueShadow:
         self._context = Context(assume or {})
         self._interception = Interception(self._observe)
         self._watch = KernelWatch(self._context.store)
+        self._lifted_on_host = False
 
     def __enter__(self) -> ValueShadow:
+        # torch.tensor(..., device="cuda") hides its upload, unless it is told to build on the host first.
+        self._lifted_on_host = torch._C._only_lift_cpu_tensors()
+        torch._C._set_only_lift_cpu_tensors(True)
         self._interception.start()
         self._watch.start()
         return self
@@ -44,6 +49,7 @@ class ValueShadow:
     def __exit__(self, *exception: object) -> None:
         self._watch.stop()
         self._interception.stop()
+        torch._C._set_only_lift_cpu_tensors(self._lifted_on_host)
 
     def assumptions(self) -> tuple[Assumption, ...]:
         """The unknown values that the program has read so far, the most read first."""

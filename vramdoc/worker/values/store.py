@@ -2,6 +2,10 @@
 
 A copy belongs to a *storage*, not to a tensor: views, aliases and detached tensors then share it by construction,
 and a write through one of them is seen through all. A storage without a copy holds unknown values.
+
+Storages are looked up by address. A Python object for a storage, once made, counts as a user of it for good, and
+autograd adds gradients up in place only where there is a single user: so such objects are made only for storages
+that get a copy, and gradients (floating-point results of a backward pass) get none.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 MAX_ELEMENTS = 2**22
 """Operations on more elements are not repeated on the host: about 10 ms each at this size."""
 
-_MAX_INTEGER_BYTES = 2**25  # token ids, masks, edges, boxes' labels: 4 Mi elements of int64
+_MAX_INTEGER_BYTES = 2**25  # token ids, masks, edges: 4 Mi elements of int64
 _MAX_FLOAT_BYTES = 2**18  # biases, weights of losses, frequencies, probabilities: 64 Ki elements of float32
 _SWEEP_EVERY = 256  # new copies between two sweeps for storages that are gone
 
@@ -42,9 +46,10 @@ class _Mirror:
         self.known: torch.Tensor | None = torch.zeros(0, dtype=torch.bool)  # by byte; None: all; empty: none
         self.rules = EXACT
 
-    def is_current(self, storage: torch.UntypedStorage) -> bool:
-        """False where the storage was resized since: its contents are gone."""
-        return self.address == storage.data_ptr() and self.nbytes == storage.nbytes()
+    def is_current(self, tensor: torch.Tensor) -> bool:
+        """Whether ``tensor``'s storage still has its memory: resized, its contents are gone."""
+        start = tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+        return tensor.numel() == 0 or (start, tensor.untyped_storage().nbytes()) == (self.address, self.nbytes)
 
 
 class ValueStore:
@@ -66,18 +71,24 @@ class ValueStore:
         return Known(_view(mirror.bytes, tensor), mirror.rules)
 
     def admits(self, tensor: torch.Tensor) -> bool:
-        """Whether ``tensor`` is a plain device tensor that is small enough to be known."""
-        if tensor.device.type != "cuda" or tensor.layout is not torch.strided or tensor.numel() > MAX_ELEMENTS:
+        """Whether ``tensor`` is a plain device tensor that is small enough to be known, and no gradient."""
+        if tensor.device.type != "cuda" or tensor.layout is not torch.strided:
             return False
-        is_float = tensor.is_floating_point() or tensor.is_complex()
-        return tensor.untyped_storage().nbytes() <= (_MAX_FLOAT_BYTES if is_float else _MAX_INTEGER_BYTES)
+        if _is_floating(tensor) and torch._C._current_graph_task_id() != -1:
+            return False
+        return tensor.numel() <= MAX_ELEMENTS and tensor.numel() * tensor.element_size() <= _limit(tensor)
 
-    def target(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The host view of ``tensor`` to write its new value to, before :meth:`mark`; it must be admitted."""
+    def target(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """The host view of the admitted ``tensor`` to write its new value to, before :meth:`mark`.
+
+        ``None`` where it is a small part of a large storage.
+        """
         mirror = self._find(tensor)
         if mirror is None:
-            self._sweep()
             storage = tensor.untyped_storage()
+            if storage.nbytes() > _limit(tensor):
+                return None
+            self._sweep()
             mirror = self._mirrors[storage._cdata] = _Mirror(storage)
         return _view(mirror.bytes, tensor)
 
@@ -98,8 +109,10 @@ class ValueStore:
     def put(self, tensor: torch.Tensor, value: torch.Tensor, rules: frozenset[str]) -> None:
         """Makes ``value`` (same shape) the value of ``tensor``, if it is admitted."""
         if self.admits(tensor) and tensor.shape == value.shape:
-            self.target(tensor).copy_(value)
-            self.mark(tensor, rules)
+            target = self.target(tensor)
+            if target is not None:
+                target.copy_(value)
+                self.mark(tensor, rules)
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Says that the elements of ``tensor`` hold unknown values from now on."""
@@ -107,7 +120,7 @@ class ValueStore:
         if mirror is None or (mirror.known is not None and mirror.known.numel() == 0):
             return
         if _covers(tensor, mirror.nbytes):
-            del self._mirrors[tensor.untyped_storage()._cdata]
+            del self._mirrors[_storage_address(tensor)]
             return
         if mirror.known is None:
             mirror.known = torch.ones(mirror.nbytes, dtype=torch.bool)
@@ -117,7 +130,7 @@ class ValueStore:
         """The rules behind a host tensor's values; ``None`` where they came from the device unknown."""
         if not self._inexact_host or tensor.layout is not torch.strided:
             return EXACT
-        entry = self._inexact_host.get(tensor.untyped_storage()._cdata)
+        entry = self._inexact_host.get(_storage_address(tensor))
         return EXACT if entry is None else entry[1]
 
     def set_host_rules(self, tensor: torch.Tensor, rules: frozenset[str] | None) -> None:
@@ -139,10 +152,10 @@ class ValueStore:
     def _find(self, tensor: torch.Tensor) -> _Mirror | None:
         if tensor.layout is not torch.strided:
             return None
-        storage = tensor.untyped_storage()
-        mirror = self._mirrors.get(storage._cdata)
-        if mirror is not None and not mirror.is_current(storage):
-            del self._mirrors[storage._cdata]
+        address = _storage_address(tensor)
+        mirror = self._mirrors.get(address)
+        if mirror is not None and not mirror.is_current(tensor):
+            del self._mirrors[address]
             return None
         return mirror
 
@@ -152,6 +165,19 @@ class ValueStore:
             self._until_sweep = _SWEEP_EVERY
             self._mirrors = {key: kept for key, kept in self._mirrors.items() if not kept.life.expired()}
             self._inexact_host = {key: kept for key, kept in self._inexact_host.items() if not kept[0].expired()}
+
+
+def _storage_address(tensor: torch.Tensor) -> int:
+    """The identity of ``tensor``'s storage, without making a Python object for it."""
+    return int(torch._C._storage_address(tensor))  # type: ignore[attr-defined]
+
+
+def _is_floating(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _limit(tensor: torch.Tensor) -> int:
+    return _MAX_FLOAT_BYTES if _is_floating(tensor) else _MAX_INTEGER_BYTES
 
 
 def _view(storage: torch.UntypedStorage, tensor: torch.Tensor) -> torch.Tensor:
