@@ -194,6 +194,8 @@ def run(kind, packed=False, **options):
     return [wanted, list(storages.values()), shape, all(p.grad is not None for p in parameters)]
 
 found = {"published": [kept(nn.LSTM, 2), kept(nn.GRU, 3)]}
+flat = list(nn.LSTM(512, 100).cuda().parameters())
+found["places"] = [flat[0].untyped_storage().nbytes() // 4, [p.storage_offset() for p in flat]]
 for kind in (nn.LSTM, nn.GRU, nn.RNN):
     for packed in (False, True):
         found[f"{kind.__name__} deep {packed}"] = run(kind, packed, num_layers=3, dropout=0.3)
@@ -207,6 +209,7 @@ def test_recurrent_layers_keep_what_was_measured(on_null_gpu: OnNullGpu, engine_
     """Weights are the parameters, and the reserve space is the one published in pytorch/pytorch#2895 (P100)."""
     found = on_null_gpu(RECURRENT)
 
+    assert found.pop("places") == [245_600, [0, 204_800, 244_800, 245_200]]  # as printed in pytorch/pytorch#57632
     lstm, gru = found.pop("published")
     assert lstm == [736_000_000, 17_730_560]  # reserve space, workspace
     assert gru == [864_000_000, 13_169_920 + 256]  # torch's allocator rounds to 512 bytes
