@@ -84,7 +84,7 @@ def leave(training: Training, room: int) -> None:
     training.filler = torch.empty(total - room, dtype=torch.uint8, device="cuda")
 
 
-def cache_pieces(training: Training) -> None:
+def cache_pieces(_training: Training) -> None:
     """Leaves 3 GiB in the allocator's cache, in pieces of 12 MiB that few requests can use."""
     pieces = [torch.empty(12 * 2**20, dtype=torch.uint8, device="cuda") for _ in range(256)]
     pieces.clear()
