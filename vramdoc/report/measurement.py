@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from vramdoc.report.model import Assumption, Block, Device, LineRow, ModuleRow, Phase, TimelinePoint
+from vramdoc.report.operations import Collective, Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class Request:
     batch_size: int | None = None  # None: the target's own
     steps: int | None = None  # None: until the peak repeats
     attributed: bool = False  # record what each block is; False: nothing is hooked
+    operations: bool = False  # record what one more step asks of the GPU, after the peak has settled
     null_gpu: str | None = None  # the null GPU's configuration; None: the machine's own GPU
     measures: tuple[Choice, ...] = ()  # changes to the training loop, applied in order
     place: Place | None = None  # None: one GPU, no process group
@@ -83,6 +85,8 @@ class Measurement:
     warm_up_steps: int = 0  # steps left out because trial buffers of a tuner may have been in them
     out_of_memory: OutOfMemory | None = None
     attributed: Attributed | None = None
+    operations: tuple[Operation, ...] = ()  # of one step, where they were asked for
+    collectives: tuple[Collective, ...] = ()  # the same, of this rank
     assumptions: tuple[Assumption, ...] = ()
     warnings: tuple[str, ...] = ()
     step_seconds: float | None = None  # median; real GPU only

@@ -1,0 +1,1 @@
+"""What to change: measures as data, the cost model, and the search over both."""
