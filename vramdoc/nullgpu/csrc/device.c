@@ -229,10 +229,10 @@ static bool parse(const char *text)
     return true;
 }
 
-/* 0: done. 1: the text is wrong. 2: too late, device memory has been allocated. */
+/* 0: done. 1: the text is wrong. 2: too late, the process has asked for device memory. */
 NULLGPU_API int vramdoc_nullgpu_configure(const char *text)
 {
-    if (nullgpu_anything_allocated())
+    if (nullgpu_asked_for_memory())
         return 2;
     return parse(text) ? 0 : 1;
 }

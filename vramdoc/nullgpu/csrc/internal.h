@@ -44,7 +44,7 @@ struct nullgpu_memory_info nullgpu_memory_info(int ordinal);
 void nullgpu_reset_used_high(int ordinal);
 /* The allocation or mapping that holds pointer: false where there is none. */
 bool nullgpu_address_range(const void *pointer, struct nullgpu_range *found);
-bool nullgpu_anything_allocated(void);
+bool nullgpu_asked_for_memory(void);
 uint64_t nullgpu_refused(void); /* allocations refused so far */
 int nullgpu_import(void **out, size_t bytes, int ordinal); /* of another process; nullgpu_release gives it back */
 /* Memory that belongs to the engine: what a symbol of device code resolves to. */

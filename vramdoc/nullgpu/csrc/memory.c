@@ -314,7 +314,7 @@ void nullgpu_reset_used_high(int ordinal)
     unlock_memory();
 }
 
-bool nullgpu_anything_allocated(void) { return span_start != 0; }
+bool nullgpu_asked_for_memory(void) { return span_start != 0 || refused != 0; }
 uint64_t nullgpu_refused(void) { return refused; }
 
 void *nullgpu_symbol_address(void)
