@@ -1,0 +1,86 @@
+"""Which module and which line a finding names, and where an annotation points."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from vramdoc.analysis.difference import Difference, own_sizes
+from vramdoc.analysis.footprint import Footprint, function_key
+from vramdoc.gate.model import LineBlame, ModuleBlame
+from vramdoc.report import LineRow, Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """Who it was."""
+
+    module: ModuleBlame | None
+    line: LineBlame | None
+    file: str  # of the user's own code
+    file_line: int  # counted from 1
+
+
+def blame(report: Report, now: Footprint, difference: Difference | None, *, within: str = "") -> Blame:
+    """What grew most over the baseline, or without one what is largest; ``within`` keeps to one module and below."""
+    lines = _lines(report, difference)
+    own = next((line for line in lines if not PurePath(line.file).is_absolute()), None)
+    return Blame(
+        module=_module(now, difference, within),
+        line=lines[0] if lines else None,
+        file=own.file if own is not None else from_here(report.target),
+        file_line=own.line if own is not None else 1,
+    )
+
+
+def from_here(path: str) -> str:
+    """``path`` as annotations want it: from the current folder where it lies below it, "/" between its parts."""
+    file = PurePath(path)
+    here = Path.cwd()
+    return (file.relative_to(here) if file.is_relative_to(here) else file).as_posix()
+
+
+def _module(now: Footprint, difference: Difference | None, within: str) -> ModuleBlame | None:
+    """The module with most of its own. The model itself comes last: what it holds, every step's loss also makes."""
+    sizes = own_sizes(now.modules)
+    if difference is None:
+        ranked = sorted(((size, None, name) for name, size in sizes.items()), key=lambda row: (-row[0], row[2]))
+        candidates = [ModuleBlame(name=name, bytes=size, grown_bytes=None) for size, _, name in ranked if size > 0]
+    else:
+        candidates = [
+            ModuleBlame(name=change.name, bytes=change.after, grown_bytes=change.grown)
+            for change in difference.modules
+            if change.grown > 0
+        ]
+    inside = [module for module in candidates if _is_within(module.name, within)]
+    return next((module for module in inside if module.name), inside[0] if inside else None)
+
+
+def _is_within(name: str, module: str) -> bool:
+    return not module or name == module or name.startswith(f"{module}.")
+
+
+def _lines(report: Report, difference: Difference | None) -> list[LineBlame]:
+    folder = posixpath.dirname(from_here(report.target))
+    if difference is None:
+        return [_line(row, folder, row.bytes, None) for row in report.lines]
+    rows: dict[tuple[str, str], LineRow] = {}
+    for row in report.lines:  # largest first: of two equal lines in one function the larger is named
+        rows.setdefault((function_key(row), row.code), row)
+    return [
+        _line(rows[change.function, change.code], folder, change.after, change.grown)
+        for change in difference.lines
+        if change.grown > 0
+    ]
+
+
+def _line(row: LineRow, folder: str, size: int, grown: int | None) -> LineBlame:
+    return LineBlame(
+        file=from_here(posixpath.normpath(posixpath.join(folder, PurePath(row.file).as_posix()))),
+        line=max(row.line, 1),
+        function=row.function,
+        code=row.code,
+        bytes=size,
+        grown_bytes=grown,
+    )
