@@ -102,15 +102,21 @@ emit(found)
 """
 
 
-def test_convolutions_allocate_their_output_and_nothing_else(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
+@pytest.mark.parametrize("graph_api_disabled", ["0", "1"])
+def test_convolutions_allocate_their_output_and_nothing_else(
+    on_null_gpu: OnNullGpu, engine_log: Path, monkeypatch: pytest.MonkeyPatch, graph_api_disabled: str
+) -> None:
     """Every kind of convolution runs both ways; with a workspace of 0 its output is all that is allocated."""
+    monkeypatch.setenv("TORCH_CUDNN_V8_API_DISABLED", graph_api_disabled)
     found = on_null_gpu(CONVOLUTIONS)
 
     assert len(found) == 20
     for name, (forward, output, workspace, shapes_fit, format_kept) in found.items():
+        assert shapes_fit, name
+        if graph_api_disabled == "1" and "bfloat16" in name:
+            continue  # torch knows no such convolution without the graph API and multiplies matrices instead
         assert forward == output, name
         assert workspace == 0, name
-        assert shapes_fit, name
         assert format_kept, name
     assert not_provided(engine_log) == []
 

@@ -1,7 +1,7 @@
 /* cuDNN recurrent layers: RNN, LSTM (with projection) and GRU.
  *
- * Known: the weight space holds the parameters and nothing else. torch lays its parameters into it, so the parameters
- * of a flattened LSTM take what its weight space takes.
+ * Known: the weight space holds the parameters and nothing else, the matrices before the biases; pytorch/pytorch#57632
+ * prints where a real GPU puts those of an LSTM. torch lays its parameters into it.
  * Published: reserve space of LSTM and GRU, see reserve_elements().
  * Estimates: all else; each says so. */
 #include "cudnn_types.h"

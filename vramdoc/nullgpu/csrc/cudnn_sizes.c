@@ -6,9 +6,9 @@
 #include "cudnn_types.h"
 
 /* ---- convolutions ----
- * Only torch.backends.cudnn.deterministic, benchmark without the graph API, and transposed 3-d cases come here; the
- * rest goes through cudnn_backend.c. Workspace: unknown, 0. A real convolution may take a transient workspace, from
- * nothing (implicit GEMM) to hundreds of MiB (Winograd and FFT at large sizes). */
+ * torch comes here only with TORCH_CUDNN_V8_API_DISABLED=1; else its convolutions go through cudnn_backend.c.
+ * Workspace: unknown, 0. A real convolution may take a transient workspace, from nothing (implicit GEMM) to hundreds
+ * of MiB (Winograd and FFT at large sizes). */
 
 enum { ALGO_IMPLICIT_PRECOMP_GEMM = 1, DEFAULT_MATH = 0 };
 
