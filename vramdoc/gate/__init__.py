@@ -2,6 +2,7 @@
 
 from vramdoc.analysis.footprint import Footprint, footprint
 from vramdoc.gate.amounts import METRICS, parse_limit, parse_metric, parse_tolerance
+from vramdoc.gate.baseline import Baseline
 from vramdoc.gate.evaluate import evaluate
 from vramdoc.gate.model import (
     Advisor,
@@ -17,25 +18,34 @@ from vramdoc.gate.model import (
     Tolerance,
     no_advice,
 )
+from vramdoc.gate.run import Conditions, Job, check, outcomes_of, read_report, require_something, run_checks
 
 __all__ = [
     "METRICS",
     "Advisor",
     "Amount",
+    "Baseline",
     "Budget",
     "CheckResult",
     "Checked",
+    "Conditions",
     "Fault",
     "Finding",
     "Footprint",
+    "Job",
     "LineBlame",
     "Metric",
     "ModuleBlame",
     "Tolerance",
+    "check",
     "evaluate",
     "footprint",
     "no_advice",
+    "outcomes_of",
     "parse_limit",
     "parse_metric",
     "parse_tolerance",
+    "read_report",
+    "require_something",
+    "run_checks",
 ]

@@ -42,19 +42,18 @@ def from_here(path: str) -> str:
 
 
 def _module(now: Footprint, difference: Difference | None, within: str) -> ModuleBlame | None:
-    """The module with most of its own. The model itself comes last: what it holds, every step's loss also makes."""
-    sizes = own_sizes(now.modules)
-    if difference is None:
-        ranked = sorted(((size, None, name) for name, size in sizes.items()), key=lambda row: (-row[0], row[2]))
-        candidates = [ModuleBlame(name=name, bytes=size, grown_bytes=None) for size, _, name in ranked if size > 0]
-    else:
-        candidates = [
-            ModuleBlame(name=change.name, bytes=change.after, grown_bytes=change.grown)
-            for change in difference.modules
-            if change.grown > 0
-        ]
-    inside = [module for module in candidates if _is_within(module.name, within)]
+    """The module with most of its own. The model itself comes last: it also holds what the loss makes."""
+    inside = [module for module in _modules(now, difference) if _is_within(module.name, within)]
     return next((module for module in inside if module.name), inside[0] if inside else None)
+
+
+def _modules(now: Footprint, difference: Difference | None) -> list[ModuleBlame]:
+    """Those that grew; where none did, or nothing is known of before, all of them."""
+    grown = [change for change in difference.modules if change.grown > 0] if difference is not None else []
+    if grown:
+        return [ModuleBlame(name=change.name, bytes=change.after, grown_bytes=change.grown) for change in grown]
+    ranked = sorted(own_sizes(now.modules).items(), key=lambda item: (-item[1], item[0]))
+    return [ModuleBlame(name=name, bytes=size, grown_bytes=None) for name, size in ranked if size > 0]
 
 
 def _is_within(name: str, module: str) -> bool:
@@ -62,17 +61,15 @@ def _is_within(name: str, module: str) -> bool:
 
 
 def _lines(report: Report, difference: Difference | None) -> list[LineBlame]:
+    """Likewise for lines."""
     folder = posixpath.dirname(from_here(report.target))
-    if difference is None:
+    grown = [change for change in difference.lines if change.grown > 0] if difference is not None else []
+    if not grown:
         return [_line(row, folder, row.bytes, None) for row in report.lines]
     rows: dict[tuple[str, str], LineRow] = {}
     for row in report.lines:  # largest first: of two equal lines in one function the larger is named
         rows.setdefault((function_key(row), row.code), row)
-    return [
-        _line(rows[change.function, change.code], folder, change.after, change.grown)
-        for change in difference.lines
-        if change.grown > 0
-    ]
+    return [_line(rows[change.function, change.code], folder, change.after, change.grown) for change in grown]
 
 
 def _line(row: LineRow, folder: str, size: int, grown: int | None) -> LineBlame:
