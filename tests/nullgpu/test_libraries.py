@@ -9,23 +9,10 @@ from typing import Any
 import pytest
 
 OnNullGpu = Callable[..., Any]
+NotProvided = Callable[[], list[str]]
 
 PRE_HOPPER_WORKSPACE = 8_519_680  # torch's default ":4096:2:16:8", in KiB
 HOPPER_WORKSPACE = 32 << 20
-
-
-@pytest.fixture
-def engine_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file in which the engine names each call that it does not provide."""
-    path = tmp_path / "engine.log"
-    path.touch()
-    monkeypatch.setenv("VRAMDOC_NULLGPU_LOG", str(path))
-    return path
-
-
-def not_provided(log: Path) -> list[str]:
-    """The calls that the engine could not answer."""
-    return [line for line in log.read_text().splitlines() if line.startswith("not provided")]
 
 
 WORKSPACES = """
@@ -104,7 +91,7 @@ emit(found)
 
 @pytest.mark.parametrize("graph_api_disabled", ["0", "1"])
 def test_convolutions_allocate_their_output_and_nothing_else(
-    on_null_gpu: OnNullGpu, engine_log: Path, monkeypatch: pytest.MonkeyPatch, graph_api_disabled: str
+    on_null_gpu: OnNullGpu, not_provided: NotProvided, monkeypatch: pytest.MonkeyPatch, graph_api_disabled: str
 ) -> None:
     """Every kind of convolution runs both ways; with a workspace of 0 its output is all that is allocated."""
     monkeypatch.setenv("TORCH_CUDNN_V8_API_DISABLED", graph_api_disabled)
@@ -118,7 +105,7 @@ def test_convolutions_allocate_their_output_and_nothing_else(
         assert forward == output, name
         assert workspace == 0, name
         assert format_kept, name
-    assert not_provided(engine_log) == []
+    assert not_provided() == []
 
 
 OTHER_LAYERS = """
@@ -159,7 +146,7 @@ emit(found)
 """
 
 
-def test_norms_samplers_and_ctc_run_both_ways(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
+def test_norms_samplers_and_ctc_run_both_ways(on_null_gpu: OnNullGpu, not_provided: NotProvided) -> None:
     """The other cuDNN layers: batch norm keeps mean and deviation of each channel, one 512-byte block each."""
     found = on_null_gpu(OTHER_LAYERS)
 
@@ -169,7 +156,7 @@ def test_norms_samplers_and_ctc_run_both_ways(on_null_gpu: OnNullGpu, engine_log
     assert found["norm eval"] == output
     assert found["sample"] == output
     assert found["ctc"] == [[True, True], [True, True]]
-    assert not_provided(engine_log) == []
+    assert not_provided() == []
 
 
 RECURRENT = """
@@ -211,7 +198,7 @@ emit(found)
 """
 
 
-def test_recurrent_layers_keep_what_was_measured(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
+def test_recurrent_layers_keep_what_was_measured(on_null_gpu: OnNullGpu, not_provided: NotProvided) -> None:
     """Weights are the parameters, and the reserve space is the one published in pytorch/pytorch#2895 (P100)."""
     found = on_null_gpu(RECURRENT)
 
@@ -225,7 +212,7 @@ def test_recurrent_layers_keep_what_was_measured(on_null_gpu: OnNullGpu, engine_
         assert storages == [parameter_bytes], name
         assert shape == rows.get(name.split(" ", 1)[1], [7, 5, 24]), name
         assert has_gradients, name
-    assert not_provided(engine_log) == []
+    assert not_provided() == []
 
 
 ATTENTION = """
@@ -276,7 +263,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("gpu", CHOICES)
-def test_attention_is_the_one_the_device_would_get(on_null_gpu: OnNullGpu, engine_log: Path, gpu: str) -> None:
+def test_attention_is_the_one_the_device_would_get(on_null_gpu: OnNullGpu, not_provided: NotProvided, gpu: str) -> None:
     """Which attention runs decides whether T x T scores exist: it follows from the device, as on the real one."""
     found = on_null_gpu(ATTENTION, gpu)
 
@@ -287,7 +274,7 @@ def test_attention_is_the_one_the_device_would_get(on_null_gpu: OnNullGpu, engin
         statistics = 2 * 4 * 256 * 4
         if choice != "MATH":  # output and softmax statistics; two numbers of the random generator
             assert output + statistics <= kept <= output + statistics + 1024, name
-    assert not_provided(engine_log) == []
+    assert not_provided() == []
 
 
 UNKNOWN_CALLS = """
@@ -307,13 +294,13 @@ emit([read(402), value.value, read(4321), engine.nvshmemx_putmem_on_stream(), en
 """
 
 
-def test_an_unknown_call_or_size_fails_by_name(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
+def test_an_unknown_call_or_size_fails_by_name(on_null_gpu: OnNullGpu, not_provided: NotProvided) -> None:
     """A size that nobody knows must not silently be 0: the call fails, and says which it is."""
     libraries = Path(__file__).parents[2] / "vramdoc" / "nullgpu" / "lib"
 
     assert on_null_gpu(UNKNOWN_CALLS.format(libraries=str(libraries))) == [0, 0, 3000, 7, 10]
-    assert not_provided(engine_log) == [
-        "not provided: cudnnBackendGetAttribute of attribute 4321",
-        "not provided: nvshmemx_putmem_on_stream",
-        "not provided: cusparseLtSpMMACompressedSize2 of this data type",
+    assert not_provided() == [
+        "cudnnBackendGetAttribute of attribute 4321",
+        "nvshmemx_putmem_on_stream",
+        "cusparseLtSpMMACompressedSize2 of this data type",
     ]

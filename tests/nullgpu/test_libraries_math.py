@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 OnNullGpu = Callable[..., Any]
-
-
-@pytest.fixture
-def engine_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file in which the engine names each call that it does not provide."""
-    path = tmp_path / "engine.log"
-    path.touch()
-    monkeypatch.setenv("VRAMDOC_NULLGPU_LOG", str(path))
-    return path
-
-
-def not_provided(log: Path) -> list[str]:
-    """The calls that the engine could not answer."""
-    return [line for line in log.read_text().splitlines() if line.startswith("not provided")]
+NotProvided = Callable[[], list[str]]
 
 
 DENSE = """
@@ -64,7 +48,7 @@ emit([shapes, failed])
 """
 
 
-def test_linear_algebra_runs_and_keeps_shapes(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
+def test_linear_algebra_runs_and_keeps_shapes(on_null_gpu: OnNullGpu, not_provided: NotProvided) -> None:
     """Status values of a factorization must read as success, or torch reports a singular matrix that nobody has."""
     shapes, failed = on_null_gpu(DENSE)
 
@@ -76,7 +60,7 @@ def test_linear_algebra_runs_and_keeps_shapes(on_null_gpu: OnNullGpu, engine_log
         assert shapes[f"svd by {driver}"] == [[8, 64, 32], [8, 32], [8, 32, 32]]
     assert shapes["gradients"] == [[64, 64]]
     assert len(shapes) == 4 * (14 + 2 + 2) + 4
-    assert not_provided(engine_log) == []
+    assert not_provided() == []
 
 
 SPARSE_AND_TRANSFORMS = """
@@ -121,7 +105,7 @@ emit(found)
 """
 
 
-def test_sparse_and_transforms(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
+def test_sparse_and_transforms(on_null_gpu: OnNullGpu, not_provided: NotProvided) -> None:
     """2:4 weights take 9/16 (10/16 as bytes) of the dense ones, and a transform a work area of its data's size."""
     found = on_null_gpu(SPARSE_AND_TRANSFORMS)
 
@@ -135,11 +119,13 @@ def test_sparse_and_transforms(on_null_gpu: OnNullGpu, engine_log: Path) -> None
         stored, dense = found[f"2:4 {name}"]
         assert stored == dense * share // 16
         assert found[f"2:4 {name} product"] == [64, 128]
-    assert not_provided(engine_log) == []
+    assert not_provided() == []
 
 
 KERNELS = """
+import os
 import torch
+
 
 found = {}
 square = torch.cuda.jiterator._create_jit_fn("template <typename T> T square(T x) { return x * x; }")
@@ -157,6 +143,12 @@ torch.cuda.manual_seed(0)
 state = torch.cuda.get_rng_state()
 torch.nn.functional.dropout(ones)
 found["generator"] = bool((torch.cuda.get_rng_state() != state).any())
+kept = torch.arange(1000, dtype=torch.int32).cuda()
+file = torch.cuda.gds.GdsFile(os.environ["VRAMDOC_TEST_RESULT"] + ".storage", os.O_CREAT | os.O_RDWR)
+file.save_storage(kept.untyped_storage())
+read = torch.empty_like(kept)
+file.load_storage(read.untyped_storage())
+found["file"] = int(read[-1])
 ops = torch.ops.aten
 byte = torch.zeros(64, 64, device="cuda", dtype=torch.int8)
 found["int8"] = list(torch._int_mm(byte, byte.t()).shape)
@@ -173,8 +165,8 @@ emit(found)
 """
 
 
-def test_compiled_kernels_sorts_and_special_products(on_null_gpu: OnNullGpu, engine_log: Path) -> None:
-    """NVRTC, CUB and the products of narrow types: each asks the device for something that must be answered."""
+def test_compiled_kernels_sorts_and_special_products(on_null_gpu: OnNullGpu, not_provided: NotProvided) -> None:
+    """NVRTC, CUB, cuFile and the products of narrow types: each asks the device for something that must be answered."""
     found = on_null_gpu(KERNELS, "h100")
 
     square = [64, 64]
@@ -188,10 +180,11 @@ def test_compiled_kernels_sorts_and_special_products(on_null_gpu: OnNullGpu, eng
         "permutation": [100_000],
         "draw": [4, 5],
         "generator": True,
+        "file": 999,
         "int8": square,
         "float8": square,
         "grouped": square,
         "fused": square,
         "dot": [],
     }
-    assert not_provided(engine_log) == []
+    assert not_provided() == []

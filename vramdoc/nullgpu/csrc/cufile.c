@@ -1,6 +1,8 @@
 /* cuFile (GPUDirect Storage): files read into device memory and written from it. */
 #include "nullgpu.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,6 +23,17 @@ struct cufile_file {
     const void *operations;
 };
 
+/* Programs open with O_DIRECT, which takes aligned memory and lengths only; cuFile takes any, so the file is opened a
+ * second time without it. */
+static int open_again(int descriptor)
+{
+    char path[32];
+    int flags = fcntl(descriptor, F_GETFL);
+
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    return flags < 0 ? -1 : open(path, (flags & O_ACCMODE) | O_CLOEXEC);
+}
+
 NULLGPU_API struct cufile_status cuFileHandleRegister(int **handle, const struct cufile_file *file)
 {
     if (file->type != FILE_DESCRIPTOR)
@@ -28,12 +41,18 @@ NULLGPU_API struct cufile_status cuFileHandleRegister(int **handle, const struct
     *handle = malloc(sizeof **handle);
     if (!*handle)
         return (struct cufile_status){CUFILE_INVALID_VALUE, 0};
-    **handle = file->of.descriptor;
+    **handle = open_again(file->of.descriptor);
+    if (**handle < 0) {
+        free(*handle);
+        return (struct cufile_status){CUFILE_INVALID_VALUE, 0};
+    }
     return (struct cufile_status){CUFILE_OK, 0};
 }
 
 NULLGPU_API void cuFileHandleDeregister(int *handle)
 {
+    if (handle)
+        close(*handle);
     free(handle);
 }
 
