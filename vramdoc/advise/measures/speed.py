@@ -1,0 +1,98 @@
+"""Measures of the tier ``speed``: the same result, slower."""
+
+from __future__ import annotations
+
+from vramdoc.advise.measures.model import BLOCK, BLOCKS, WHICH, Measure, Option
+
+SPEED = (
+    Measure(
+        name="offload_parameters",
+        title="parameters on the host",
+        tier="speed",
+        axis="offload",
+        stage=62,
+        touches="parameters, gradients and the optimizer's state",
+        applies="models with repeated blocks, on one GPU",
+        change="fully_shard each block with CPUOffloadPolicy() in a process group of one",
+        cost="each weight crosses the host link twice a step, each gradient once, and the optimizer runs on the host",
+        risks=("parameters become DTensors", "needs host memory for parameters, gradients and optimizer state"),
+        excludes=frozenset({"fused_optimizer", "optimizer_in_backward", "fp16_autocast", "adam_8bit"}),
+        options=(BLOCK,),
+    ),
+    Measure(
+        name="checkpoint",
+        title="activation checkpointing",
+        tier="speed",
+        axis="checkpointing",
+        stage=40,
+        touches="the forward of repeated blocks",
+        applies="models with repeated blocks",
+        change="call each block through torch.utils.checkpoint.checkpoint(..., use_reentrant=False)",
+        cost="one more forward of every checkpointed block",
+        risks=(
+            "batch norm in a block updates its running statistics twice a step",
+            "a block that keeps something between calls must not depend on being called once",
+        ),
+        options=(BLOCKS, BLOCK, WHICH),
+    ),
+    Measure(
+        name="selective_checkpoint",
+        title="checkpointing that keeps matmuls and attention",
+        tier="speed",
+        axis="checkpointing",
+        stage=40,
+        touches="the forward of repeated blocks",
+        applies="models with repeated blocks",
+        change="checkpoint each block with create_selective_checkpoint_contexts over matrix products and attention",
+        cost="only cheap operations run again; every operation of a block passes through Python on the host",
+        risks=("an operation that changes a kept result in place ends the step with an error",),
+        options=(BLOCKS, BLOCK, WHICH),
+    ),
+    Measure(
+        name="offload_activations",
+        title="activations on the host",
+        tier="speed",
+        axis="offload",
+        stage=50,
+        touches="what autograd saves for backward",
+        applies="always",
+        change="run the forward inside torch.autograd.graph.save_on_cpu(pin_memory=True)",
+        cost="every saved tensor crosses the host link twice a step, in the way of the computation",
+        risks=(
+            "needs as much pinned host memory as the activations take",
+            "weights that backward needs are copied too",
+        ),
+    ),
+    Measure(
+        name="micro_batch",
+        title="gradient accumulation over micro-batches",
+        tier="speed",
+        axis="micro_batch",
+        stage=70,
+        touches="the step: one forward and backward for each part of the batch",
+        applies="batches of at least two samples",
+        change="split the batch, call backward on each part's loss divided by the number of parts, then step once",
+        cost="smaller matrix products and more launches",
+        risks=(
+            "batch norm sees the statistics of each part, not of the whole batch",
+            "a loss that is a mean over tokens or unequal parts becomes a mean of means",
+        ),
+        options=(Option(name="parts", meaning="micro-batches in a step", default=2, lowest=2, highest="batch"),),
+    ),
+    Measure(
+        name="optimizer_in_backward",
+        title="optimizer step inside backward",
+        tier="speed",
+        axis="update",
+        stage=85,
+        touches="backward and the optimizer's step",
+        applies="torch's optimizers that update each parameter by itself",
+        change="give each parameter its own optimizer and call it from register_post_accumulate_grad_hook",
+        cost="many small steps instead of one over all parameters",
+        risks=(
+            "gradients are gone after backward: no clipping by the total norm, no accumulation, no gradient scaler",
+            "a learning-rate schedule has to reach every small optimizer",
+        ),
+        excludes=frozenset({"micro_batch", "fp16_autocast", "ddp_bucket_view", "zero_grad_to_none"}),
+    ),
+)

@@ -1,0 +1,91 @@
+"""Measures of the tier ``training``: another training, whose result has to be checked."""
+
+from __future__ import annotations
+
+from vramdoc.advise.measures.model import BLOCK, Measure, Option
+
+TRAINING = (
+    Measure(
+        name="smaller_batch",
+        title="smaller batch",
+        tier="training",
+        axis="batch",
+        stage=1,
+        touches="the number of samples in a step",
+        applies="batches of at least two samples",
+        change="lower the batch size, and the learning rate with it",
+        cost="more steps for the same data",
+        risks=("noisier gradients",),
+        options=(Option(name="divide", meaning="divide the batch size by", default=2, values=(2, 4, 8)),),
+    ),
+    Measure(
+        name="shorter_sequence",
+        title="shorter sequences",
+        tier="training",
+        axis="batch",
+        stage=2,
+        touches="the number of tokens of a sample",
+        applies="batches whose tensors of token numbers have the shape [batch, tokens]",
+        change="truncate the token tensors",
+        cost="more steps for the same data",
+        risks=("the model never sees longer dependencies",),
+        options=(Option(name="divide", meaning="divide the number of tokens by", default=2, values=(2, 4)),),
+    ),
+    Measure(
+        name="lora",
+        title="LoRA adapters",
+        tier="training",
+        axis="trainable",
+        stage=21,
+        touches="which parameters are trained",
+        applies="models with linear layers in repeated blocks",
+        change="wrap the model with peft.get_peft_model",
+        cost="faster: most weights have no gradient and no optimizer step",
+        risks=("trains a low-rank change only", "needs a model that is already trained"),
+        options=(Option(name="rank", meaning="rank of the adapters", default=8, values=(8, 32)), BLOCK),
+        packages=("peft",),
+    ),
+    Measure(
+        name="freeze",
+        title="all but the last block and the head frozen",
+        tier="training",
+        axis="trainable",
+        stage=22,
+        touches="which parameters are trained",
+        applies="models with repeated blocks, or with a last layer",
+        change="requires_grad_(False) on all modules but the last",
+        cost="faster: backward ends at the first trained block",
+        risks=("needs a model that is already trained", "batch norm of frozen blocks still updates in train mode"),
+        options=(
+            Option(
+                name="keep", meaning="how many of the last blocks are trained", default=1, lowest=0, highest="blocks"
+            ),
+            BLOCK,
+        ),
+    ),
+    Measure(
+        name="adafactor",
+        title="Adafactor",
+        tier="training",
+        axis="optimizer",
+        stage=80,
+        touches="the optimizer",
+        applies="optimizers that keep state as large as the parameters",
+        change="use torch.optim.Adafactor",
+        cost="about as fast as Adam",
+        risks=("another optimizer: its learning rate has to be found anew",),
+        excludes=frozenset({"fused_optimizer"}),
+    ),
+    Measure(
+        name="sgd_momentum",
+        title="SGD with momentum",
+        tier="training",
+        axis="optimizer",
+        stage=80,
+        touches="the optimizer",
+        applies="optimizers that keep more state than one momentum",
+        change="use torch.optim.SGD(..., momentum=0.9)",
+        cost="faster than Adam",
+        risks=("another optimizer: its learning rate has to be found anew; transformers train badly with it",),
+    ),
+)
