@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vramdoc.nullgpu.engine import Counters, apply, configuration, configure, counters
-from vramdoc.nullgpu.environment import environment, unsupported_reason
+from vramdoc.nullgpu.installed_torch import TorchBuild, torch_build
+from vramdoc.nullgpu.preload import environment, unsupported_reason
 from vramdoc.nullgpu.spec import DeviceSpec
-from vramdoc.nullgpu.torch_build import TorchBuild, torch_build
 
 __all__ = [
     "Counters",

@@ -114,6 +114,15 @@ def read_sonames(path: Path) -> list[str]:
     return [line.split("\t")[0] for line in lines if line]
 
 
+def stand_in_file(soname: str) -> str:
+    """The file of a stand-in, which the loader finds by the name within it.
+
+    torch, once it sees a loaded file named libcudart, loads all of NVIDIA's installed libraries by their paths; so
+    that file has another name.
+    """
+    return soname.replace("libcudart", "libnullgpu_runtime")
+
+
 def find_compiler() -> list[str]:
     """The C compiler's command line: ``CC``, or the first of the usual names; raises :class:`BuildError`."""
     chosen = os.environ.get("CC")
@@ -169,9 +178,11 @@ def build(target: Path, sources: Path = HERE) -> list[Path]:
             command += ["-Wl,-rpath,$ORIGIN/..", "-Wl,-z,noseparate-code", "-Wl,--hash-style=gnu", str(empty)]
             _run([*command, str(linked), "-o", str(scratch / soname)])
             # Moved into place in one step: a process may be running on the old one.
-            return _place(scratch / soname, stand_ins / soname)
+            return _place(scratch / soname, stand_ins / stand_in_file(soname))
 
         stubs = list(pool.map(link_stand_in, read_sonames(sources / "abi" / "sonames.tsv")))
+        for stale in set(stand_ins.iterdir()) - set(stubs):  # of an older version of the table
+            stale.unlink(missing_ok=True)
         return [_place(linked, engine), *stubs]
 
 

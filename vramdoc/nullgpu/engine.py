@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vramdoc.errors import InstallError
+from vramdoc.nullgpu.installed_torch import TorchBuild, torch_build
 from vramdoc.nullgpu.spec import DeviceSpec
-from vramdoc.nullgpu.torch_build import TorchBuild, torch_build
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from vramdoc.errors import InstallError
 from vramdoc.nullgpu.engine import configuration
+from vramdoc.nullgpu.installed_torch import TorchBuild, torch_build
 from vramdoc.nullgpu.spec import DeviceSpec
-from vramdoc.nullgpu.torch_build import TorchBuild, torch_build
 
 LIBRARIES = Path(__file__).resolve().parent / "lib"
 ENGINE = "libvramdoc_nullgpu.so"  # as build.py names it, which imports nothing and is not imported, being a program
