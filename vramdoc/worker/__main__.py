@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from io import FileIO
 
 import msgspec
@@ -64,6 +65,8 @@ def _end_with_parent() -> None:
 
 
 def _import_torch(*, null: bool) -> Failure | None:
+    # torch says so when it is installed without NumPy, which it does not need here.
+    warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
     try:
         import torch
         import torch._dynamo  # optimizers import it in their first step
