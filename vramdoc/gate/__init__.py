@@ -4,21 +4,9 @@ from vramdoc.analysis.footprint import Footprint, footprint
 from vramdoc.gate.amounts import METRICS, parse_limit, parse_metric, parse_tolerance
 from vramdoc.gate.baseline import Baseline
 from vramdoc.gate.evaluate import evaluate
-from vramdoc.gate.model import (
-    Advisor,
-    Amount,
-    Budget,
-    Checked,
-    CheckResult,
-    Fault,
-    Finding,
-    LineBlame,
-    Metric,
-    ModuleBlame,
-    Tolerance,
-    no_advice,
-)
+from vramdoc.gate.model import Advisor, Amount, Budget, Tolerance, no_advice
 from vramdoc.gate.run import Conditions, Job, check, outcomes_of, read_report, require_something, run_checks
+from vramdoc.report.findings import Checked, CheckResult, Fault, Finding, LineBlame, Metric, ModuleBlame
 
 __all__ = [
     "METRICS",

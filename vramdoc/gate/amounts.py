@@ -6,8 +6,9 @@ import difflib
 import re
 
 from vramdoc.errors import UsageError
-from vramdoc.gate.model import Amount, Kind, Metric, Tolerance
+from vramdoc.gate.model import Amount, Kind, Tolerance
 from vramdoc.report import CATEGORIES, PHASES
+from vramdoc.report.findings import Metric
 from vramdoc.units import parse_bytes
 
 METRICS: tuple[Metric, ...] = ("allocated", "reserved", "device")

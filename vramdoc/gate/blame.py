@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 
 from vramdoc.analysis.difference import Difference, own_sizes
 from vramdoc.analysis.footprint import Footprint, function_key
-from vramdoc.gate.model import LineBlame, ModuleBlame
 from vramdoc.report import LineRow, Report
+from vramdoc.report.findings import LineBlame, ModuleBlame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,8 @@ class Blame:
 def blame(report: Report, now: Footprint, difference: Difference | None, *, within: str = "") -> Blame:
     """What grew most over the baseline, or without one what is largest; ``within`` keeps to one module and below."""
     lines = _lines(report, difference)
-    own = next((line for line in lines if not PurePath(line.file).is_absolute()), None)
+    folder = PurePath(from_here(report.target)).parent
+    own = next((line for line in lines if PurePath(line.file).is_relative_to(folder)), None)
     return Blame(
         module=_module(now, difference, within),
         line=lines[0] if lines else None,

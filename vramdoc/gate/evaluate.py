@@ -10,8 +10,9 @@ from vramdoc.analysis.difference import Difference, difference
 from vramdoc.analysis.footprint import Footprint, footprint, layer_names
 from vramdoc.errors import UsageError
 from vramdoc.gate.blame import blame, from_here
-from vramdoc.gate.model import Advisor, Amount, Budget, Checked, Finding, Rule, Tolerance, no_advice
+from vramdoc.gate.model import Advisor, Amount, Budget, Tolerance, no_advice
 from vramdoc.report import Report
+from vramdoc.report.findings import Checked, Finding, Rule
 from vramdoc.units import format_bytes
 
 

@@ -13,8 +13,9 @@ from vramdoc.gate.baseline import Baseline
 from vramdoc.gate.baseline import read as read_baseline
 from vramdoc.gate.blame import from_here
 from vramdoc.gate.evaluate import evaluate
-from vramdoc.gate.model import Advisor, Budget, Checked, CheckResult, Fault, Tolerance, no_advice
+from vramdoc.gate.model import Advisor, Budget, Tolerance, no_advice
 from vramdoc.report import Report, decode
+from vramdoc.report.findings import Checked, CheckResult, Fault
 from vramdoc.runner.many import Outcome, Wanted, profile_many
 from vramdoc.runner.progress import Listener
 

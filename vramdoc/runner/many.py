@@ -38,10 +38,7 @@ def profile_many(
     distinct = list(dict.fromkeys(wanted))
     listener = progress or ignore
     at_once = min(jobs or os.cpu_count() or 1, len(distinct)) if all(each.gpu for each in distinct) else 1
-    if len(distinct) == 1:
-        outcomes = [_outcome(distinct[0], listener)]
-    else:
-        outcomes = _Pool(distinct, listener).run(at_once)
+    outcomes = [_outcome(distinct[0], listener)] if len(distinct) == 1 else _Pool(distinct, listener).run(at_once)
     by_wanted = dict(zip(distinct, outcomes, strict=True))
     return tuple(by_wanted[each] for each in wanted)
 
