@@ -112,3 +112,12 @@ def test_no_gpu_named(tmp_path: Path) -> None:
     report = vramdoc.profile(write(tmp_path, MLP))
     if report.device.kind == "null":
         assert any(report.device.name in warning for warning in report.warnings)
+
+
+def test_the_users_folder_does_not_shadow_the_standard_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A random.py in the working folder breaks neither torch nor the worker."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "random.py").write_text("raise RuntimeError('the wrong random')\n")
+    (tmp_path / "code").mkdir()
+    report = vramdoc.profile(write(tmp_path / "code", MLP), gpu="a100-40")
+    assert report.categories["parameters"] == 2 * LINEAR_BYTES

@@ -39,7 +39,8 @@ class Worker:
         requests, self._requests = os.pipe()
         self._messages, messages = os.pipe()
         self._buffer = b""
-        command = [sys.executable, "-m", "vramdoc.worker", str(requests), str(messages)]
+        # -P: a file of the user's that is called like a module of the standard library must not take its place.
+        command = [sys.executable, "-P", "-m", "vramdoc.worker", str(requests), str(messages)]
         self._process = subprocess.Popen(
             command + (["--null"] if null else []),
             env=dict(environment),
