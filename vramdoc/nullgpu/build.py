@@ -148,45 +148,57 @@ def build(target: Path, sources: Path = HERE) -> list[Path]:
     if not sys.platform.startswith("linux"):
         raise BuildError(f"vramdoc's null GPU runs on Linux only, this is {sys.platform}")
     compiler = find_compiler()
-    target.mkdir(parents=True, exist_ok=True)
-    files = sorted((sources / "csrc").glob("*.c"))
-    engine = target / ENGINE
     stand_ins = target / "stubs"
-    stand_ins.mkdir(exist_ok=True)
+    stand_ins.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch_name, ThreadPoolExecutor(os.cpu_count()) as pool:
         scratch = Path(scratch_name)
-        generated = scratch / "table.c"
-        rows = read_table(sources / "abi" / "functions.tsv")
-        generated.write_text(generate(rows, defined_names(files)), encoding="utf-8")
-
-        def compile_one(source: Path) -> str:
-            compiled = scratch / f"{source.stem}.o"
-            quiet = ["-Wno-builtin-declaration-mismatch"] if source is generated else []
-            _run([*compiler, *FLAGS, *quiet, f"-I{sources / 'csrc'}", "-c", str(source), "-o", str(compiled)])
-            return str(compiled)
-
-        objects = list(pool.map(compile_one, [*files, generated]))
-        linked = scratch / ENGINE
-        version_script = f"-Wl,--version-script={sources / 'csrc' / 'versions.map'}"
-        options = ["-shared", f"-Wl,-soname,{ENGINE}", version_script, "-Wl,-z,defs", "-s"]
-        _run([*compiler, *options, *objects, "-lm", "-o", str(linked)])
-        empty = scratch / "empty.c"
-        empty.write_text("")
-
-        def link_stand_in(soname: str) -> Path:
-            command = [*compiler, "-shared", "-nostdlib", f"-Wl,-soname,{soname}", "-Wl,--no-as-needed", "-s"]
-            command += ["-Wl,-rpath,$ORIGIN/..", "-Wl,-z,noseparate-code", "-Wl,--hash-style=gnu", str(empty)]
-            _run([*command, str(linked), "-o", str(scratch / soname)])
-            # Moved into place in one step: a process may be running on the old one.
-            return _place(scratch / soname, stand_ins / stand_in_file(soname))
-
-        stubs = list(pool.map(link_stand_in, read_sonames(sources / "abi" / "sonames.tsv")))
-        for stale in set(stand_ins.iterdir()) - set(stubs):  # of an older version of the table
+        engine = _build_engine(compiler, sources, scratch, pool)
+        sonames = read_sonames(sources / "abi" / "sonames.tsv")
+        made = list(pool.map(lambda soname: _link_stand_in(compiler, soname, engine, scratch), sonames))
+        placed = [_place(file, stand_ins / stand_in_file(file.name)) for file in made]
+        for stale in set(stand_ins.glob("lib*")) - set(placed):  # of an older version of the table
             stale.unlink(missing_ok=True)
-        return [_place(linked, engine), *stubs]
+        return [_place(engine, target / ENGINE), *placed]
+
+
+def _build_engine(compiler: Sequence[str], sources: Path, scratch: Path, pool: ThreadPoolExecutor) -> Path:
+    folder = sources / "csrc"
+    files = sorted(folder.glob("*.c"))
+    generated = scratch / "table.c"
+    rows = read_table(sources / "abi" / "functions.tsv")
+    generated.write_text(generate(rows, defined_names(files)), encoding="utf-8")
+
+    def compile_one(source: Path) -> str:
+        compiled = str(scratch / f"{source.stem}.o")
+        _run([*compiler, *FLAGS, f"-I{folder}", "-c", str(source), "-o", compiled])
+        return compiled
+
+    objects = list(pool.map(compile_one, [*files, generated]))
+    engine = scratch / ENGINE
+    options = [
+        "-shared",
+        "-s",
+        f"-Wl,-soname,{ENGINE}",
+        f"-Wl,--version-script={folder / 'versions.map'}",
+        "-Wl,-z,defs",
+    ]
+    _run([*compiler, *options, *objects, "-lm", "-o", str(engine)])
+    return engine
+
+
+def _link_stand_in(compiler: Sequence[str], soname: str, engine: Path, scratch: Path) -> Path:
+    """A library that defines nothing and needs the engine: one unversioned symbol in it would abort the loader."""
+    empty = scratch / f"{soname}.c"
+    empty.write_text("", encoding="utf-8")
+    command = [*compiler, "-shared", "-nostdlib", "-s", f"-Wl,-soname,{soname}", "-Wl,--no-as-needed"]
+    # Without separate segments and the old hash table it takes a page or two.
+    command += ["-Wl,-rpath,$ORIGIN/..", "-Wl,-z,noseparate-code", "-Wl,--hash-style=gnu", str(empty), str(engine)]
+    _run([*command, "-o", str(scratch / soname)])
+    return scratch / soname
 
 
 def _place(built: Path, destination: Path) -> Path:
+    """Moves into place in one step: a process may be running on the old file."""
     beside = destination.with_name(f".{destination.name}.{os.getpid()}")
     shutil.copyfile(built, beside)
     beside.chmod(0o755)

@@ -7,6 +7,7 @@
 int cudaDeviceGetAttribute(int *value, int attribute, int ordinal);
 int cudaDeviceCanAccessPeer(int *can, int ordinal, int peer);
 int cudaDeviceGetPCIBusId(char *out, int length, int ordinal);
+int cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
 
 #define CONTEXT_BASE ((uintptr_t)0x11)
 
@@ -134,6 +135,11 @@ NULLGPU_API int cuCtxGetApiVersion(void *context, unsigned *out)
     (void)context;
     *out = 3020; /* as the driver has answered since CUDA 3.2 */
     return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    return cudaDeviceGetStreamPriorityRange(least, greatest);
 }
 
 NULLGPU_API int cuStreamGetCtx(void *stream, void **out)

@@ -98,11 +98,23 @@ NULLGPU_API int cudaMemcpyPeerAsync(void *destination, int to, const void *sourc
     return NULLGPU_SUCCESS;
 }
 
+NULLGPU_API int cudaMemcpyPeer(void *destination, int to, const void *source, int from, size_t bytes)
+{
+    return cudaMemcpyPeerAsync(destination, to, source, from, bytes, NULL);
+}
+
 /* Device code's own variables: nobody reads them back. */
 NULLGPU_API int cudaMemcpyToSymbol(const void *symbol, const void *source, size_t bytes, size_t offset, int kind)
 {
     (void)symbol, (void)source, (void)bytes, (void)offset, (void)kind;
     return NULLGPU_SUCCESS;
+}
+
+NULLGPU_API int cudaMemcpyToSymbolAsync(const void *symbol, const void *source, size_t bytes, size_t offset, int kind,
+                                        void *stream)
+{
+    (void)stream;
+    return cudaMemcpyToSymbol(symbol, source, bytes, offset, kind);
 }
 
 NULLGPU_API int cudaGetSymbolAddress(void **out, const void *symbol)
