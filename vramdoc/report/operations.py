@@ -22,7 +22,9 @@ OperationKind = Literal[
     "sort",  # also top-k and unique
     "optimizer",  # foreach and fused operations over lists of tensors
     "host_copy",  # between host and GPU
-    "compiled",  # launched by compiled code: its launches are known, not what they read and write
+    "compiled",  # a kernel that torch.compile or the user wrote: what it is given counts as read and written once
+    "host",  # computed on the host: an optimizer whose states lie there
+    "view",  # launches nothing: views, and memory left unwritten; only the host's time
 ]
 """What decides how near an operation comes to the peak of its GPU."""
 
@@ -43,6 +45,7 @@ class Operation:
     launches: float  # kernels of one call, on average
     shape: tuple[int, ...] = ()  # matmul, convolution as matmul: batch, m, n, k; attention: batch, heads, q, kv, width
     channels_last: bool = False  # convolution: in that layout
+    overlapped: bool = False  # issued on another stream than the computation, so that it may run beside it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
