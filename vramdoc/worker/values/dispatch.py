@@ -1,13 +1,14 @@
 """Sees every operator on its way to the device, without a ``TorchDispatchMode``.
 
 While any such mode is active, autograd itself behaves differently: it adds gradients up in new tensors instead of in
-place (``at::isTensorSubclassLike``), which takes more memory, and torch.compile may be off. A fallback kernel at a
-dispatch key that PyTorch keeps for out-of-tree use, below autograd and above the backends, changes neither. The key
-is switched on for a thread, and autograd's own threads inherit it.
+place (``at::isTensorSubclassLike``), which takes more memory, and torch.compile may be off. Kernels at a dispatch key
+that PyTorch keeps for out-of-tree use, below autograd and above the backends, change neither. The key is switched on
+for a thread, and autograd's own threads inherit it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -30,18 +31,16 @@ class Interception:
     """
 
     _active: Interception | None = None
-    _libraries: tuple[torch.library.Library, ...] = ()  # registrations live as long as the process
 
     def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+        self.observe = observer
         self._guard: Any = None
 
     def start(self) -> None:
         """Begins in this thread and in what autograd runs for it; RuntimeError where another is active."""
         if Interception._active is not None:
             raise RuntimeError("operators are being observed already")
-        if not Interception._libraries:
-            Interception._libraries = _register()
+        _registry.update()
         Interception._active = self
         self._guard = torch._C._IncludeDispatchKeyGuard(_KEY)
         self._guard.__enter__()
@@ -51,29 +50,42 @@ class Interception:
         self._guard.__exit__(None, None, None)
         Interception._active = None
 
+    @staticmethod
+    def active() -> Interception | None:
+        """The one that is between start and stop."""
+        return Interception._active
 
-def _fallback(keys: torch._C.DispatchKeySet, func: OpOverload, *args: Any, **kwargs: Any) -> Any:
-    interception = Interception._active
-    if interception is None or _has_own_dispatch(args, kwargs):
-        # A wrapper (DTensor) or a tracer: its own operators on plain tensors come by here again.
-        return func.redispatch(keys & _BELOW_KEY, *args, **kwargs)
-    if _is_composite(func):
-        return func.decompose(*args, **kwargs)  # in inference mode: its parts come by here
-    with torch._C._ExcludeDispatchKeyGuard(_ONLY_KEY):
-        return interception._observer(func, args, kwargs)
+
+class _Kernel:
+    """The kernel of one operator at the key."""
+
+    __slots__ = ("_func", "_name")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._func: OpOverload | None = None
+
+    def __call__(self, keys: torch._C.DispatchKeySet, *args: Any, **kwargs: Any) -> Any:
+        if self._func is None:
+            self._func = _overload(self._name)
+        interception = Interception.active()
+        if interception is None or _has_own_dispatch(args, kwargs):
+            # A wrapper (DTensor) or a tracer: its own operators on plain tensors come by here again.
+            return self._func.redispatch(keys & _BELOW_KEY, *args, **kwargs)
+        _registry.update()
+        with torch._C._ExcludeDispatchKeyGuard(_ONLY_KEY):
+            return interception.observe(self._func, args, kwargs)
+
+
+def _overload(name: str) -> OpOverload:
+    namespace, _, short = name.partition("::")
+    base, _, overload = short.partition(".")
+    found = getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
+    assert isinstance(found, OpOverload)
+    return found
 
 
 _PLAIN = torch._C._disabled_torch_dispatch_impl
-_composite: dict[OpOverload, bool] = {}
-
-
-def _is_composite(func: OpOverload) -> bool:
-    answer = _composite.get(func)
-    if answer is None:
-        answer = _composite[func] = torch._C._dispatch_has_kernel_for_dispatch_key(
-            func.name(), "CompositeImplicitAutograd"
-        )
-    return answer
 
 
 def _has_own_dispatch(args: Any, kwargs: dict[str, Any]) -> bool:
@@ -88,25 +100,42 @@ def _has_own_dispatch(args: Any, kwargs: dict[str, Any]) -> bool:
     return False
 
 
-def _register() -> tuple[torch.library.Library, ...]:
-    """Registers the fallback, and lets operators pass unseen that touch no values: views, and memory left unwritten.
+class _Registry:
+    """Which operators have a kernel at the key. Registrations live as long as the process.
 
-    Some must pass: PyTorch makes a Parameter of what ``detach`` returns, which Python may not have seen before.
+    All others fall through: views and memory left unwritten, by which no values change, and compositions, whose
+    parts come by here. Some must: PyTorch makes a Parameter of what ``detach`` returns, which Python may not have
+    seen before.
     """
-    everything = torch.library.Library("_", "IMPL")
-    everything.fallback(_fallback, _KEY_NAME, with_keyset=True)
-    aten = torch.library.Library("aten", "IMPL")
-    registered = torch._C._dispatch_get_registrations_for_dispatch_key
-    for name in sorted({*registered("CompositeExplicitAutograd"), *registered("CUDA")}):
-        namespace, _, short = name.partition("::")
-        if namespace == "aten" and not _touches_values(name):
-            aten.impl(short, torch.library.fallthrough_kernel, _KEY_NAME)
-    return everything, aten
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._libraries: dict[str, torch.library.Library] = {}
+        self._modules = 0
+
+    def update(self) -> None:
+        """Registers what has come since the last time; cheap where no module was imported since."""
+        if len(sys.modules) == self._modules:
+            return
+        self._modules = len(sys.modules)
+        if not self._libraries:
+            self._libraries["_"] = torch.library.Library("_", "IMPL")
+            self._libraries["_"].fallback(torch.library.fallthrough_kernel, _KEY_NAME)
+        for name in torch._C._dispatch_get_all_op_names():
+            if name not in self._seen:
+                self._seen.add(name)
+                namespace, _, short = name.partition("::")
+                if _touches_values(name, short):
+                    if namespace not in self._libraries:
+                        self._libraries[namespace] = torch.library.Library(namespace, "IMPL")
+                    self._libraries[namespace].impl(short, _Kernel(name), _KEY_NAME, with_keyset=True)
 
 
-def _touches_values(name: str) -> bool:
+def _touches_values(name: str, short: str) -> bool:
+    if torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd"):
+        return False
     base, _, overload = name.partition(".")
-    if base.removeprefix("aten::") in _UNWRITTEN:
+    if short.partition(".")[0] in _UNWRITTEN:
         return False
     schema = torch._C._get_schema(base, overload)
     return schema.is_mutable or all(result.alias_info is None for result in schema.returns)
@@ -116,3 +145,5 @@ _UNWRITTEN = frozenset(
     {"empty", "empty_strided", "empty_like", "empty_permuted", "new_empty", "new_empty_strided", "record_stream"}
 )
 """Operators that make memory, or account for it, without writing to it."""
+
+_registry = _Registry()

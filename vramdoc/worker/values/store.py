@@ -19,7 +19,7 @@ MAX_ELEMENTS = 2**22
 """Operations on more elements are not repeated on the host: about 10 ms each at this size."""
 
 _MAX_INTEGER_BYTES = 2**25  # token ids, masks, edges: 4 Mi elements of int64
-_MAX_FLOAT_BYTES = 2**18  # biases, weights of losses, frequencies, probabilities: 64 Ki elements of float32
+_MAX_FLOAT_BYTES = 2**17  # biases, weights of losses, frequencies, probabilities: 32 Ki elements of float32
 _SWEEP_EVERY = 256  # new copies between two sweeps for storages that are gone
 
 EXACT: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class _Mirror:
         self.life = StorageWeakRef(storage)  # while it lives, the storage's identity is not given to another
         self.address = storage.data_ptr()
         self.nbytes = storage.nbytes()
-        self.bytes = torch.zeros(self.nbytes, dtype=torch.uint8).untyped_storage()
+        self.bytes = torch.UntypedStorage(self.nbytes)
         self.known: torch.Tensor | None = torch.zeros(0, dtype=torch.bool)  # by byte; None: all; empty: none
         self.rules = EXACT
 
