@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,10 +167,10 @@ print(json.dumps(answers))
 
 def test_device_without_kernels_fails_as_in_life() -> None:
     """A GPU that torch has no kernels for must not be simulated: memory is granted, a kernel is not."""
-    spec = device_specs(hardware.find("v100"))[0]
+    spec = replace(device_specs(hardware.find("v100"))[0], name="Tesla K80", compute_capability=(3, 7))
     reason = nullgpu.unsupported_reason(spec, _build())
     assert reason is not None
-    assert reason.startswith(f"torch {_build().version} has no kernels for the {spec.name} (compute capability 7.0)")
+    assert reason.startswith(f"torch {_build().version} has no kernels for the {spec.name} (compute capability 3.7)")
     environment = nullgpu.environment(device_specs(hardware.find("h100")))
     environment["VRAMDOC_NULLGPU"] = configuration([spec], _build(), limited=True)
     message = _run(

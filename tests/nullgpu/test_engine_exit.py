@@ -58,7 +58,7 @@ _STATUS = _LINEAR + "raise SystemExit(5)\n"
 
 @pytest.mark.parametrize(
     ("source", "runs", "code"),
-    [(_LINEAR, 6, 0), (_HOOKS, 3, 0), (_FUNCTION, 3, 0), (_CHILDREN, 1, 0), (_STATUS, 1, 5)],
+    [(_LINEAR, 4, 0), (_HOOKS, 2, 0), (_FUNCTION, 2, 0), (_CHILDREN, 1, 0), (_STATUS, 1, 5)],
     ids=["linear", "hooks", "function", "children", "status"],
 )
 def test_ends_cleanly_after_backward(tmp_path: Path, source: str, runs: int, code: int) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,9 +64,10 @@ def test_runs_without_nvidias_libraries_and_from_a_path_with_a_space(
     assert build is not None
     packages = tmp_path / "packages"
     packages.mkdir()
-    for entry in build.folder.parent.iterdir():
-        if not entry.name.startswith(("nvidia", "cuda", "__pycache__")):
-            (packages / entry.name).symlink_to(entry)
+    for entry in (*build.folder.parent.iterdir(), *Path(sysconfig.get_path("purelib")).iterdir()):
+        link = packages / entry.name
+        if not entry.name.startswith(("nvidia", "cuda", "__pycache__")) and not link.is_symlink():
+            link.symlink_to(entry)
     libraries = tmp_path / "with space"
     shutil.copytree(module.LIBRARIES, libraries)
     monkeypatch.setattr(module, "LIBRARIES", libraries)
@@ -74,13 +76,13 @@ def test_runs_without_nvidias_libraries_and_from_a_path_with_a_space(
     monkeypatch.setattr(module.tempfile, "gettempdir", lambda: str(private))
     environment = nullgpu.environment([_h100()])
     assert " " not in environment["LD_PRELOAD"]
-    link = Path(environment["LD_PRELOAD"].split(":")[0]).parent
-    assert link.resolve() == libraries
-    assert link.parent.stat().st_mode & 0o777 == 0o700
+    linked = Path(environment["LD_PRELOAD"].split(":")[0]).parent
+    assert linked.resolve() == libraries
+    assert linked.parent.stat().st_mode & 0o777 == 0o700
     environment["PYTHONPATH"] = str(packages)
     assert _run(["-S", "-c", _STEP], environment) == "NVIDIA H100 80GB HBM3 False True"
     # A folder that others may write to is not trusted with what every child loads.
-    link.parent.chmod(0o777)
+    linked.parent.chmod(0o777)
     with pytest.raises(InstallError, match="is not a private folder of this user"):
         nullgpu.environment([_h100()])
 
