@@ -41,7 +41,35 @@ class Request:
     measures: tuple[Choice, ...] = ()  # changes to the training loop, applied in order
     place: Place | None = None  # None: one GPU, no process group
     assume: dict[str, str] | None = None  # rules for unknown values; None: no host shadows
+    verify: bool = False  # instead of measuring, run a small copy on the host with and without the measures
     timeout: float = 600.0  # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """A choice as it was applied to the target."""
+
+    name: str
+    code: str  # what ran: appended to the target's file, it does the same
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatedBlocks:
+    """The blocks that a model repeats."""
+
+    class_name: str
+    count: int
+    code: str  # an expression over ``model`` that gives them in order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """A step on the host with and without the measures, on a copy made small: are the gradients the same?"""
+
+    largest_difference: float  # between gradients, and between parameters after two steps
+    largest_value: float  # among those compared
+    tensors: int  # how many were compared
+    copy: str  # what ran, in words: "2 of 12 Block, 4 samples, float64"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +117,8 @@ class Measurement:
     collectives: tuple[Collective, ...] = ()  # the same, of this rank
     assumptions: tuple[Assumption, ...] = ()
     warnings: tuple[str, ...] = ()
+    applied: tuple[Applied, ...] = ()  # the request's measures, in its order
+    blocks: RepeatedBlocks | None = None  # None: nothing in the model repeats
     step_seconds: float | None = None  # median; real GPU only
 
 
@@ -107,11 +137,12 @@ class Failure:
 class Message:
     """One line from the worker. Exactly one of the optional fields is set, or only ``event``."""
 
-    event: str  # "ready", "progress", "measured", "failed" or "died"
+    event: str  # "ready", "progress", "measured", "verified", "failed" or "died"
     stage: str = ""  # progress: what is being done
     done: int = 0
     total: int = 0
     status: int = 0  # died: what waitpid gave as exit code, negative for a signal
     measurement: Measurement | None = None
+    verification: Verification | None = None
     failure: Failure | None = None
     versions: dict[str, str] = field(default_factory=dict)  # ready

@@ -18,17 +18,24 @@ from vramdoc.errors import TargetError
 from vramdoc.worker import userland
 
 MODULE_NAME = "vramdoc_target"
+STEP_FUNCTIONS = ("place_model", "run_backward", "run_optimizer", "clear_gradients")
+"""Parts of a step that a target may define where its loop differs: ``place_model(model)`` returns the model on the
+GPU, ``run_backward(loss)``, ``run_optimizer(optimizer)`` and ``clear_gradients(optimizer)`` return nothing.
+``MICRO_BATCHES`` says in how many parts a batch is run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The functions of a target; each is the user's own or the default of the design."""
 
+    names: dict[str, Any]  # the globals of the target's file
+
     build_model: Callable[[], nn.Module]
     make_batch: Callable[[int], Any]
     compute_loss: Callable[[nn.Module, Any], Tensor]
     make_optimizer: Callable[[nn.Module], torch.optim.Optimizer]
     batch_size: int
+    optional: dict[str, Any]  # the parts of a step that the file defines too, by name
 
 
 def load(path: Path) -> Target:
@@ -51,17 +58,19 @@ def load(path: Path) -> Target:
             f"{path.name} has no make_batch",
             hint="define `def make_batch(batch_size: int)` that returns a batch of tensors",
         )
-    batch_size = getattr(module, "BATCH_SIZE", 1)
-    if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-        raise TargetError(f"BATCH_SIZE in {path.name} is {batch_size!r}", hint="make it a whole number of at least 1")
     return Target(
+        names=vars(module),
         build_model=build_model,
         make_batch=_function(module, "make_batch", path),
         compute_loss=_function(module, "compute_loss", path) if hasattr(module, "compute_loss") else default_loss,
         make_optimizer=(
             _function(module, "make_optimizer", path) if hasattr(module, "make_optimizer") else default_optimizer
         ),
-        batch_size=batch_size,
+        batch_size=_count(module, "BATCH_SIZE", path),
+        optional={
+            **{name: _function(module, name, path) for name in STEP_FUNCTIONS if hasattr(module, name)},
+            "MICRO_BATCHES": _count(module, "MICRO_BATCHES", path),
+        },
     )
 
 
@@ -83,6 +92,13 @@ def _function(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
         raise TargetError(f"{name} in {path.name} is a {type(value).__name__}, not a function")
     function: Callable[..., Any] = value
     return function
+
+
+def _count(module: ModuleType, name: str, path: Path) -> int:
+    value = getattr(module, name, 1)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise TargetError(f"{name} in {path.name} is {value!r}", hint="make it a whole number of at least 1")
+    return value
 
 
 def default_loss(model: nn.Module, batch: Any) -> Tensor:

@@ -15,9 +15,10 @@ from torch import nn
 
 from vramdoc import nullgpu
 from vramdoc.report import Device
-from vramdoc.report.measurement import Attributed, Measurement, OutOfMemory, Request
+from vramdoc.report.measurement import Applied, Attributed, Measurement, OutOfMemory, RepeatedBlocks, Request
 from vramdoc.worker import load, measures, userland
 from vramdoc.worker.attribution import attribute
+from vramdoc.worker.blocks import find_blocks
 from vramdoc.worker.initialisers import SkipInitialisers
 from vramdoc.worker.phases import PhaseTracker, alloc_retries
 from vramdoc.worker.recording import Recorder, tensors_in
@@ -41,6 +42,7 @@ class _Run:
     phases: PhaseTracker
     recorder: Recorder | None
     training: Training | None = None
+    blocks: RepeatedBlocks | None = None
     seconds: list[float] = field(default_factory=list)
     warm_up: int = 0
 
@@ -93,6 +95,8 @@ def _train(run: _Run, path: Path, *, null: bool) -> None:
         measures.apply(training, run.request.measures)
         run.progress("building the model", 0, 0)
         model = load.check_model(userland.call("build_model()", training.build))
+    found = find_blocks(model)
+    run.blocks = found.facts() if found else None
     model = userland.call("moving the model to the GPU", training.place, model)
     if run.recorder:
         run.recorder.know_model(model)
@@ -186,6 +190,10 @@ def _result(
         out_of_memory=out_of_memory,
         attributed=attributed,
         warnings=tuple(run.training.notes) if run.training else (),
+        applied=tuple(Applied(name=name, code=code) for name, code in run.training.applied.items())
+        if run.training
+        else (),
+        blocks=run.blocks,
         assumptions=shadow.assumptions() if shadow else (),
         step_seconds=None if null else statistics.median(run.seconds[1:] or run.seconds or [0.0]),
     )

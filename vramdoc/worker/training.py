@@ -33,6 +33,21 @@ def clear(optimizer: Optimizer) -> None:
     optimizer.zero_grad()
 
 
+FORM = {
+    "build_model": "build",
+    "make_batch": "make_batch",
+    "compute_loss": "compute_loss",
+    "make_optimizer": "make_optimizer",
+    "place_model": "place",
+    "run_backward": "backward",
+    "run_optimizer": "update",
+    "clear_gradients": "clear",
+    "BATCH_SIZE": "batch_size",
+    "MICRO_BATCHES": "micro_batches",
+}
+"""What a target's file may define, and the part of :class:`Training` that it is."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Training:
     """What one step is made of. A measure changes it before anything has been built."""
@@ -48,11 +63,15 @@ class Training:
     clear: Callable[[Optimizer], None] = clear
     micro_batches: int = 1  # a step's batch is split into so many, each with a forward and a backward
     notes: list[str] = field(default_factory=list)  # what a person should know of the measures taken
+    names: dict[str, Any] = field(default_factory=dict)  # the globals of the target's file
+    applied: dict[str, str] = field(default_factory=dict)  # measure -> the code that it ran there
 
     @classmethod
     def of(cls, target: load.Target, batch_size: int | None) -> Training:
         """The plain loop of ``target``."""
         return cls(
+            **{FORM[name]: value for name, value in target.optional.items()},
+            names=target.names,
             build=target.build_model,
             make_batch=target.make_batch,
             batch_size=batch_size or target.batch_size,
