@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -12,9 +13,9 @@ class Case:
     name: str
     sample: str  # file in sample_models, without suffix
     batch_size: int
-    constants: dict[str, object] = field(default_factory=dict)  # module constants of the sample to set
+    constants: Mapping[str, object] = field(default_factory=dict)  # module constants of the sample to set
     changes: tuple[str, ...] = ()  # functions of program.py, applied in this order
-    environment: dict[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
     exact: bool = True  # False: cuDNN picks workspaces, which only the real library knows
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.gpu.cases import BY_NAME, Case
+from vramdoc import hardware, nullgpu
+from vramdoc.runner.devices import device_specs
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parent / "data" / "gpu"
@@ -52,9 +54,6 @@ def run_case(case: Case, environment: Mapping[str, str]) -> dict[str, Any]:
 
 def null_environment(gpu_name: str) -> dict[str, str]:
     """The environment of a program on the null GPU of that kind; raises UnknownGpuError."""
-    from vramdoc import hardware, nullgpu
-    from vramdoc.runner.devices import device_specs
-
     return nullgpu.environment(device_specs(hardware.find(gpu_name)))
 
 
@@ -92,16 +91,18 @@ def _out_of_memory(result: Mapping[str, Any]) -> str:
 
 
 def write_comparison(path: Path, real: Mapping[str, Any], null: Mapping[str, Any]) -> None:
-    """One JSON of both numbers of every case, by case name. All cases ran on one GPU with one torch."""
+    """One JSON of both numbers of every case, a line each. All cases ran on one GPU with one torch."""
     first = next(iter(real.values()))
-    document = {
+    about = {
         "gpu": first["gpu"],
         "versions": first["versions"],
         "context_bytes": max(result["context"] for result in real.values()),
-        "cases": {name: {"real": _figures(real[name]), "null": _figures(null[name])} for name in real},
     }
+    pairs = {name: {"real": _figures(real[name]), "null": _figures(null[name])} for name in real}
+    cases = [f"{json.dumps(name)}: {json.dumps(pair)}" for name, pair in pairs.items()]
+    head = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in about.items())
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    path.write_text("{\n" + head + ' "cases": {\n  ' + ",\n  ".join(cases) + "\n }\n}\n")
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,10 +117,8 @@ def held_cases(path: Path) -> list[Case]:
 def disagreements(path: Path, case: Case) -> list[str]:
     """Runs ``case`` on the null GPU of the kind that ``path`` was measured on, and compares."""
     document = json.loads(path.read_text())
+    build, measured_with = nullgpu.torch_build(), document["versions"]["torch"]
+    if build is None or build.version != measured_with:
+        return [f"{path.name} was measured with torch {measured_with}, this is {build}: measure again"]
     null = run_case(case, null_environment(document["gpu"]["name"]))
-    if null["versions"]["torch"] != document["versions"]["torch"]:
-        return [
-            f"{path.name} was measured with torch {document['versions']['torch']}, "
-            f"this is {null['versions']['torch']}: its workspaces differ; measure again"
-        ]
     return differences(case, document["cases"][case.name]["real"], null)

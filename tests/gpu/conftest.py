@@ -10,7 +10,6 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from tests.gpu.cases import CASES
 from tests.gpu.compare import DATA, Comparison, null_environment, run_case, write_comparison
 
 AT_ONCE = 4
@@ -35,11 +34,13 @@ def gpu_name() -> str:
 
 
 @pytest.fixture(scope="session")
-def comparison(gpu_name: str) -> Iterator[Comparison]:
+def comparison(gpu_name: str, request: pytest.FixtureRequest) -> Iterator[Comparison]:
     """Starts the null runs; when all tests are done, writes what was found (VRAMDOC_GPU_JSON names the file)."""
     environment = null_environment(gpu_name)
+    tests = (item for item in request.session.items if isinstance(item, pytest.Function))
+    selected = [test.callspec.params["case"] for test in tests if hasattr(test, "callspec")]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = Comparison({case.name: pool.submit(run_case, case, environment) for case in CASES})
+        found = Comparison({case.name: pool.submit(run_case, case, environment) for case in selected})
         yield found
         done = {name: found.null(name) for name in found.real}
     if done:

@@ -36,6 +36,7 @@ class Training:
         self.loss: Callable[[nn.Module, Any], Tensor] = sample.compute_loss
         self.make_optimizer: Callable[[nn.Module], torch.optim.Optimizer] = sample.make_optimizer
         self.set_to_none = True
+        self.filler: Tensor | None = None  # device memory that is taken away
         self.optimizer: torch.optim.Optimizer | None = None
 
     def step(self) -> None:

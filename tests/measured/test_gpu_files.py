@@ -29,20 +29,33 @@ def test_a_measured_case_is_predicted(path: Path, case: Case) -> None:
 
 def test_a_written_file_holds_the_null_gpu(tmp_path: Path) -> None:
     """With no file committed, the holder would hold nothing unseen: it must pass the truth and refuse a lie."""
-    name, other = "leaky", "lstm-fp32"  # one exact, one with workspaces
-    environment = null_environment("h200")
-    results = {case: run_case(BY_NAME[case], environment) for case in (name, other)}
+    leaky = BY_NAME["leaky"]
+    truth = run_case(leaky, null_environment("h200"))
     path = tmp_path / "measured.json"
-    write_comparison(path, results, results)
-    assert held_cases(path) == [BY_NAME[name], BY_NAME[other]]
-    assert disagreements(path, BY_NAME[name]) == []
-    assert differences(BY_NAME[other], results[other], results[other]) == []
+    write_comparison(path, {"leaky": truth}, {"leaky": truth})
+    assert held_cases(path) == [leaky]
+    assert disagreements(path, leaky) == []
     document = json.loads(path.read_text())
     assert document["gpu"]["name"] == "NVIDIA H200"
     assert document["context_bytes"] > 0
-    document["cases"][name]["real"]["allocated"][-1] += 512
+    document["cases"]["leaky"]["real"]["allocated"][-1] += 512
+    assert [line.split(":")[0] for line in differences(leaky, document["cases"]["leaky"]["real"], truth)] == [
+        "leaky allocated"
+    ]
+    document["versions"]["torch"] = "0.0"
     path.write_text(json.dumps(document))
-    assert [line.split(":")[0] for line in disagreements(path, BY_NAME[name])] == ["leaky allocated"]
+    assert ["measure again" in line for line in disagreements(path, leaky)] == [True]
+
+
+def test_workspaces_bound_what_may_differ() -> None:
+    """cuDNN's choice excuses no more than its largest workspace, and nothing that stays after the step."""
+    case = BY_NAME["unet-fp32"]
+    real = {"allocated": [1000], "reserved": [9], "after": [5], "retries": 0, "out_of_memory": ""}
+    real["workspaces"] = [{"bytes": 100}, {"bytes": 40}]
+    assert differences(case, real, {**real, "allocated": [900], "reserved": [7]}) == []
+    assert len(differences(case, real, {**real, "allocated": [899]})) == 1
+    assert len(differences(case, real, {**real, "after": [6]})) == 1
+    assert len(differences(case, real, {**real, "out_of_memory": "CUDA out of memory."})) == 1
 
 
 def test_the_table_covers_what_was_asked() -> None:
