@@ -1,0 +1,1 @@
+"""vramdoc inside other tools: thin adapters."""

@@ -1,0 +1,48 @@
+"""``python -m vramdoc.worker.testing ORDERS REPLIES``: a pytest process on the null GPU that forks for every test.
+
+``ORDERS`` and ``REPLIES`` are inherited file descriptors that carry JSON lines (``vramdoc.report.testing``). The
+process imports torch, collects the tests as the asking process did, and never touches CUDA itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import msgspec
+
+from vramdoc.report.testing import Reply, Setup
+
+
+def main(arguments: list[str]) -> int:
+    """Serves orders until their pipe closes."""
+    orders = os.fdopen(int(arguments[0]), "rb")
+    replies = int(arguments[1])
+    setup = msgspec.json.decode(orders.readline(), type=Setup)
+    os.environ.pop("PYTHONPATH")  # it names where we come from; what the tests import from follows
+    sys.path[:] = setup.path
+    try:
+        import torch
+    except ImportError as error:
+        os.write(replies, msgspec.json.encode(Reply(problem=f"torch cannot be imported: {error}")) + b"\n")
+        return 1
+    import pytest
+
+    from vramdoc.worker.testing.child import Child
+    from vramdoc.worker.testing.forks import safe_to_fork
+
+    with safe_to_fork(torch) as after_fork:
+        child = Child(setup, orders, replies, after_fork)
+        # --no-cov: the process that asks measures coverage, and has the tests' share sent to it.
+        without = ["--no-cov"] if _has_plugin("pytest_cov") else []
+        return pytest.main([*setup.arguments, *without], plugins=[child])
+
+
+def _has_plugin(module: str) -> bool:
+    from importlib.metadata import entry_points
+
+    return any(point.module.partition(".")[0] == module for point in entry_points(group="pytest11"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

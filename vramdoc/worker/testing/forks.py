@@ -1,0 +1,35 @@
+"""What a process must not do before it forks children that use CUDA and threads."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+
+@contextmanager
+def safe_to_fork(torch: ModuleType) -> Iterator[Callable[[], None]]:
+    """While test modules are imported; yields what a forked child calls first.
+
+    Modules ask at import whether there is a GPU. The question to the driver would end CUDA for every child
+    (``poison_fork`` in torch/csrc/cuda/Module.cpp), so it is answered here. And a pool of OpenMP threads does not
+    survive a fork: with one thread none is made.
+    """
+    bindings: Any = torch._C
+    device_count, threads = bindings._cuda_getDeviceCount, torch.get_num_threads()
+    bindings._cuda_getDeviceCount = lambda: 1
+    torch.set_num_threads(1)
+    # What optimizers import in their first step, once instead of in each child.
+    import torch._dynamo
+    import torch.optim
+    import torch.utils.checkpoint
+
+    def after_fork() -> None:
+        bindings._cuda_getDeviceCount = device_count
+        torch.set_num_threads(threads)
+        # What the fork shares stays shared: a collection does not write to the objects that are there now.
+        gc.freeze()
+
+    yield after_fork
