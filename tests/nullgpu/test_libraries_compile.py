@@ -17,7 +17,8 @@ from torch._inductor import config
 config.compile_threads = {threads}  # 1: in this process; more: in child processes
 config.fx_graph_cache = False
 
-model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.GELU(), torch.nn.Linear(128, 64)).cuda()
+layers = torch.nn.Linear(64, 128, bias=False), torch.nn.GELU(), torch.nn.Linear(128, 64, bias=False)
+model = torch.nn.Sequential(*layers).cuda()
 optimizer = torch.optim.SGD(model.parameters(), 1e-3)
 compiled = torch.compile(model, mode={mode!r})
 x = torch.randn(1024, 64, device="cuda")
@@ -38,7 +39,7 @@ emit({{
     "kernels": counters["inductor"]["async_compile_cache_miss"],
     "skipped_graphs": counters["inductor"]["cudagraph_skips"],
     "allocated": allocated,
-    "parameters": sum(-(-p.nbytes // 512) * 512 for p in model.parameters()),  # torch rounds to 512 bytes
+    "parameters": sum(p.nbytes for p in model.parameters()),
     "input": x.nbytes,
 }})
 """
