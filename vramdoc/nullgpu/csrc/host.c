@@ -1,6 +1,7 @@
 /* Host memory that the driver knows: pinned, registered, managed. It is real memory. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "internal.h"
@@ -81,6 +82,23 @@ int nullgpu_host_unregister(void *pointer)
 {
     enum { NOT_REGISTERED = 713 };
     return forget(pointer, NULLGPU_REGISTERED) ? NULLGPU_SUCCESS : NOT_REGISTERED;
+}
+
+void nullgpu_host_zero(void *pointer, size_t bytes)
+{
+    enum { PAGE = 4096 };
+    struct nullgpu_range range;
+    uintptr_t start = ((uintptr_t)pointer + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t end = ((uintptr_t)pointer + bytes) & ~(uintptr_t)(PAGE - 1);
+    /* Activations that a program moves to the host may be larger than this machine's memory. */
+    bool ours = end > start && nullgpu_host_range(pointer, &range) && range.kind == NULLGPU_PINNED &&
+                (uintptr_t)pointer + bytes <= range.start + range.bytes;
+    if (!ours || madvise((void *)start, end - start, MADV_DONTNEED) != 0) {
+        memset(pointer, 0, bytes);
+        return;
+    }
+    memset(pointer, 0, start - (uintptr_t)pointer);
+    memset((void *)end, 0, (uintptr_t)pointer + bytes - end);
 }
 
 bool nullgpu_host_range(const void *pointer, struct nullgpu_range *found)

@@ -58,6 +58,7 @@ int nullgpu_host_allocate(void **out, size_t bytes, enum nullgpu_host_kind kind)
 int nullgpu_host_free(void *pointer, enum nullgpu_host_kind kind);
 int nullgpu_host_register(void *pointer, size_t bytes);
 int nullgpu_host_unregister(void *pointer);
+void nullgpu_host_zero(void *pointer, size_t bytes); /* any host memory; pinned pages go back to the system */
 bool nullgpu_host_range(const void *pointer, struct nullgpu_range *found);
 
 /* ---- uploads.c ---- */

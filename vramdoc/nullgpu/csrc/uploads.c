@@ -110,7 +110,7 @@ static bool read_kept(char *destination, uintptr_t source, size_t bytes)
         if (!range || range->start > at) {
             if (range && range->start - at < part)
                 part = range->start - at;
-            memset(destination + done, 0, part);
+            nullgpu_host_zero(destination + done, part);
             known = false;
         } else {
             size_t within = at - range->start;
