@@ -10,6 +10,9 @@ import typer
 
 from vramdoc import __version__
 from vramdoc.cli import output
+from vramdoc.cli.baseline import baseline
+from vramdoc.cli.check import check
+from vramdoc.cli.diff import diff
 from vramdoc.cli.env import env
 from vramdoc.cli.exec import execute
 from vramdoc.cli.gpus import gpus
@@ -36,6 +39,25 @@ app.command(
     epilog="\b\nExample: vramdoc profile model.py --gpu a100-40 --batch-size 16 -o report.html\n"
     "Next:    vramdoc gpus, for the names that --gpu takes",
 )(profile)
+app.command(
+    "check",
+    short_help="Fail a build that needs more GPU memory than it may.",
+    epilog="\b\nExample: vramdoc check model.py --gpu a100-40 --budget 22GiB\n"
+    "Next:    vramdoc baseline update model.py --gpu a100-40",
+)(check)
+app.add_typer(
+    baseline,
+    name="baseline",
+    short_help="Keep what was accepted, for check to compare with.",
+    help="Keep what was accepted, for `vramdoc check --baseline` to compare with.",
+    epilog="\b\nExample: vramdoc baseline update model.py --gpu a100-40\nNext:    vramdoc check --help",
+)
+app.command(
+    "diff",
+    short_help="Say what grew between two reports or revisions.",
+    epilog="\b\nExample: vramdoc diff --rev main..HEAD model.py --gpu a100-40\n"
+    "Next:    vramdoc check model.py --gpu a100-40 --budget 22GiB",
+)(diff)
 app.command(
     "gpus",
     short_help="List the GPUs that --gpu knows.",

@@ -9,13 +9,15 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from vramdoc import assumptions
 from vramdoc.errors import UsageError
 from vramdoc.hardware import find
+
+T = TypeVar("T")
 
 _ENVIRONMENT = "VRAMDOC_"
 
@@ -44,6 +46,7 @@ class Project:
 
     folder: Path
     settings: Settings
+    budgets: tuple[Mapping[str, object], ...] = ()  # ``[[tool.vramdoc.budget]]``, as they are written
 
 
 def resolve(flags: Settings, project: Project, environment: Mapping[str, str] = os.environ) -> Settings:
@@ -65,11 +68,31 @@ def find_project(start: Path) -> Project:
     for folder in (start, *start.parents):
         file = folder / "pyproject.toml"
         if file.is_file():
-            return Project(folder=folder, settings=_from_pyproject(file))
+            return _from_pyproject(file)
     return Project(folder=start, settings=Settings())
 
 
-def _from_pyproject(file: Path) -> Settings:
+def check_keys(table: Mapping[str, object], kind: type, where: str) -> None:
+    """Raises :class:`UsageError` for a key of ``table`` that is no field of the dataclass ``kind``."""
+    known = [field.name for field in fields(kind)]
+    for key in table:
+        if key not in known:
+            nearest = difflib.get_close_matches(key.replace("-", "_"), known, n=1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"the keys are {', '.join(known)}"
+            raise UsageError(f"unknown key {key!r} in {where}", hint=hint)
+
+
+def convert(values: Mapping[str, object], kind: type[T], where: str, *, strict: bool = True) -> T:
+    """``values`` as the dataclass ``kind``. Raises :class:`UsageError` where one is of another type or missing."""
+    try:
+        return msgspec.convert(values, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$.")
+        key = place.rstrip("`")
+        raise UsageError(f"{key or 'a value'} in {where}: {what}") from None
+
+
+def _from_pyproject(file: Path) -> Project:
     try:
         tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -78,12 +101,15 @@ def _from_pyproject(file: Path) -> Settings:
     if not isinstance(table, dict):
         raise UsageError(f"[tool.vramdoc] in {file} is not a table")
     where = f"[tool.vramdoc] in {file}"
-    _check_keys(table, where)
-    settings = _convert(table, where, strict=True)
-    if settings.target is None:
-        return settings
-    # As a path from where the user is: that is how the report will name it.
-    return replace(settings, target=os.path.relpath(file.parent / settings.target))
+    budgets = table.pop("budget", [])
+    if not isinstance(budgets, list) or not all(isinstance(budget, dict) for budget in budgets):
+        raise UsageError(f"budget in {where} is not a list of tables", hint="begin each with [[tool.vramdoc.budget]]")
+    check_keys(table, Settings, where)
+    settings = convert(table, Settings, where)
+    if settings.target is not None:
+        # As a path from where the user is: that is how the report will name it.
+        settings = replace(settings, target=os.path.relpath(file.parent / settings.target))
+    return Project(folder=file.parent, settings=settings, budgets=tuple(budgets))
 
 
 def _from_environment(environment: Mapping[str, str]) -> Settings:
@@ -94,22 +120,4 @@ def _from_environment(environment: Mapping[str, str]) -> Settings:
             said[field.name] = value
     if "assume" in said:
         said["assume"] = assumptions.parse(said["assume"].split(","))
-    return _convert(said, f"the environment ({_ENVIRONMENT}...)", strict=False)
-
-
-def _check_keys(table: Mapping[str, object], where: str) -> None:
-    known = [field.name for field in fields(Settings)]
-    for key in table:
-        if key not in known:
-            nearest = difflib.get_close_matches(key.replace("-", "_"), known, n=1)
-            hint = f"did you mean {nearest[0]}?" if nearest else f"the keys are {', '.join(known)}"
-            raise UsageError(f"unknown key {key!r} in {where}", hint=hint)
-
-
-def _convert(values: Mapping[str, object], where: str, *, strict: bool) -> Settings:
-    try:
-        return msgspec.convert(values, Settings, strict=strict)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
-        key = place.rstrip("`")
-        raise UsageError(f"{key or 'a value'} in {where}: {what}") from None
+    return convert(said, Settings, f"the environment ({_ENVIRONMENT}...)", strict=False)

@@ -2,7 +2,7 @@
 
 from vramdoc.analysis.footprint import Footprint, footprint
 from vramdoc.gate.amounts import METRICS, parse_limit, parse_metric, parse_tolerance
-from vramdoc.gate.baseline import Baseline
+from vramdoc.gate.baseline import Baseline, encode_baseline, read_baseline
 from vramdoc.gate.evaluate import evaluate
 from vramdoc.gate.model import Advisor, Amount, Budget, Tolerance, no_advice
 from vramdoc.gate.run import Conditions, Job, check, outcomes_of, read_report, require_something, run_checks
@@ -26,6 +26,7 @@ __all__ = [
     "ModuleBlame",
     "Tolerance",
     "check",
+    "encode_baseline",
     "evaluate",
     "footprint",
     "no_advice",
@@ -33,6 +34,7 @@ __all__ = [
     "parse_limit",
     "parse_metric",
     "parse_tolerance",
+    "read_baseline",
     "read_report",
     "require_something",
     "run_checks",

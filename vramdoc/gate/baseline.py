@@ -41,12 +41,12 @@ class Baseline:
         return replace(self, entries={**self.entries, **entries})
 
 
-def encode(baseline: Baseline) -> str:
+def encode_baseline(baseline: Baseline) -> str:
     """``baseline`` as the text of its file."""
     return msgspec.json.format(msgspec.json.encode(baseline, order="sorted"), indent=1).decode() + "\n"
 
 
-def read(path: Path) -> Baseline:
+def read_baseline(path: Path) -> Baseline:
     """The baseline at ``path``. Raises :class:`ReportError`."""
     try:
         text = path.read_bytes()
@@ -56,10 +56,10 @@ def read(path: Path) -> Baseline:
         ) from None
     except OSError as error:
         raise ReportError(f"cannot read baseline {path}: {error.strerror or error}") from None
-    return decode(text, source=str(path))
+    return decode_baseline(text, source=str(path))
 
 
-def decode(text: str | bytes, *, source: str = "baseline") -> Baseline:
+def decode_baseline(text: str | bytes, *, source: str = "baseline") -> Baseline:
     """The baseline in ``text``; ``source`` names it in errors. Raises :class:`ReportError`."""
     try:
         data = msgspec.json.decode(text)

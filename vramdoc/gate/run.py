@@ -9,8 +9,7 @@ from pathlib import Path
 
 from vramdoc.errors import ReportError, UsageError, VramdocError
 from vramdoc.gate.amounts import parse_limit, parse_metric, parse_tolerance
-from vramdoc.gate.baseline import Baseline
-from vramdoc.gate.baseline import read as read_baseline
+from vramdoc.gate.baseline import Baseline, read_baseline
 from vramdoc.gate.blame import from_here
 from vramdoc.gate.evaluate import evaluate
 from vramdoc.gate.model import Advisor, Budget, Tolerance, no_advice

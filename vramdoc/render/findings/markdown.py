@@ -32,7 +32,7 @@ def _row(check: Checked, *, with_baseline: bool) -> list[str]:
     cells = [sentences.MARKS[sentences.state(check)], code(check.name), code(check.target)]
     if check.fault is not None:
         return [*cells, "", "", "not checked", "", *([""] if with_baseline else [])]
-    measured = f"{format_bytes(check.measured_bytes)} {check.metric}"
+    measured = f"{format_bytes(check.measured_bytes)} {sentences.METRICS[check.metric]}"
     cells += [escape(check.device), str(check.batch_size), measured, escape(sentences.limit(check)) or "-"]
     if with_baseline:
         before = check.baseline_bytes
@@ -48,9 +48,10 @@ def _section(check: Checked) -> Iterator[str]:
             yield "\n".join(f"    {line}" for line in _printable(check.fault.traceback))
         if check.fault.hint:
             yield f"Hint: {escape(check.fault.hint)}"
-    for finding in check.findings:
-        yield f"**{escape(sentences.broken(finding))}**"
-        yield "\n".join(_details(finding))
+    for alike in sentences.together(check.findings):
+        told = [sentences.broken(finding) for finding in alike]
+        yield "  \n".join(f"**{escape(text[:1].upper() + text[1:])}**" for text in told)
+        yield "\n".join(_details(alike[0]))
     if check.warnings:
         yield "\n".join(f"- Warning: {escape(text)}" for text in check.warnings)
 

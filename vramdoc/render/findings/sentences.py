@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from vramdoc.render.style import label, place
 from vramdoc.report.findings import Checked, CheckResult, Finding, LineBlame, ModuleBlame
@@ -15,6 +17,9 @@ RULES = {
 }
 NOT_CHECKED = "not-checked"
 """What stands where a rule's name would, for a check that could not be made."""
+
+METRICS = {"allocated": "allocated", "reserved": "reserved", "device": "of the device"}
+"""What follows a size of each metric."""
 
 _SUBJECTS = {
     "allocated": "allocated memory",
@@ -31,9 +36,10 @@ def summary(result: CheckResult) -> str:
     failed = sum(bool(check.findings) for check in result.checks)
     if not (failed or faults):
         return f"{_count(total, 'check')} passed"
-    parts = [f"{failed} of {_count(total, 'check')} failed"] if failed else []
+    of_all = f"of {total} checks" if total > 1 else "check"
+    parts = [f"{failed} {of_all} failed"] if failed else []
     if faults:
-        parts.append(f"{faults} of {_count(total, 'check')} could not be made" if not failed else f"{faults} not made")
+        parts.append(f"{faults} {'' if failed else of_all + ' '}could not be made")
     return ", ".join(parts)
 
 
@@ -48,7 +54,7 @@ def headline(check: Checked) -> str:
     """What one check measured, and what that means."""
     if check.fault is not None:
         return f"not checked: {check.fault.message}"
-    measured = f"{format_bytes(check.measured_bytes)} {check.metric}"
+    measured = f"{format_bytes(check.measured_bytes)} {METRICS[check.metric]}"
     if check.limit_bytes is None:
         return f"{measured}{since(check)}"
     spare = check.limit_bytes - check.measured_bytes
@@ -97,6 +103,12 @@ def describe(subject: str) -> str:
     if name:
         return f"the peak of {label(name)}" if kind == "phase" else f"module {name}"
     return _SUBJECTS.get(subject, label(subject))
+
+
+def together(findings: Sequence[Finding]) -> Iterator[tuple[Finding, ...]]:
+    """Runs of findings that have the same details, which need to be told but once."""
+    for _, run in groupby(findings, key=details):
+        yield tuple(run)
 
 
 def details(finding: Finding) -> tuple[tuple[str, str], ...]:

@@ -25,24 +25,27 @@ def render(result: CheckResult, *, width: int = 80, color: ColorSystem | None = 
 
 def _check(check: Checked, canvas: Canvas) -> RenderableType:
     state = sentences.state(check)
-    rows = [("", sentences.subject(check))]
+    rows = []
     if check.fault is not None and check.fault.hint:
         rows.append(("hint", check.fault.hint))
     rows += [("warning", text) for text in check.warnings]
-    parts = [
+    parts: list[RenderableType] = [
         canvas.paragraph(
             f"{check.name}: {sentences.headline(check)}", "bold", mark=sentences.MARKS[state], mark_style=_COLORS[state]
         ),
+        canvas.paragraph(sentences.subject(check), "dim"),
         _rows(rows, canvas),
-        *(_finding(finding, canvas) for finding in check.findings),
     ]
+    for alike in sentences.together(check.findings):
+        # That the budget is broken is what the first line says.
+        increases = [finding for finding in alike if finding.rule == "increase"]
+        parts += [canvas.paragraph(sentences.broken(finding), _COLORS[state]) for finding in increases]
+        parts.append(_details(alike[0], canvas))
     return Group(*parts, Text())
 
 
-def _finding(finding: Finding, canvas: Canvas) -> RenderableType:
+def _details(finding: Finding, canvas: Canvas) -> Table:
     rows = []
-    if finding.rule == "increase":
-        rows.append(("increase", sentences.broken(finding)))
     for heading, text in sentences.details(finding):
         rows.append((heading, text))
         if heading == "line" and finding.line is not None and finding.line.code:
