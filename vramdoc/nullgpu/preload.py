@@ -49,7 +49,7 @@ def environment(
     result = dict(os.environ if base is None else base)
     # The stand-ins resolve to the engine, so it comes first.
     preload = [str(folder / ENGINE), *(str(path) for path in sorted(stubs.iterdir()) if not path.name.startswith("."))]
-    result["LD_PRELOAD"] = ":".join(preload + _others(result.get("LD_PRELOAD", "")))
+    result["LD_PRELOAD"] = ":".join(preload + _others(result.get("LD_PRELOAD", "").replace(" ", ":")))
     result["LD_LIBRARY_PATH"] = ":".join([str(stubs), *_others(result.get("LD_LIBRARY_PATH", ""))])
     result["TRITON_LIBCUDA_PATH"] = str(stubs)
     result.pop("CUDA_VISIBLE_DEVICES", None)  # it names real ones; the program itself may set it
@@ -104,7 +104,7 @@ def _check_install(build: TorchBuild | None) -> None:
 
 def _others(paths: str) -> list[str]:
     """What the user has in a path variable, without what an outer null GPU put there."""
-    return [path for path in paths.replace(" ", ":").split(":") if path and not _is_ours(path)]
+    return [path for path in paths.split(":") if path and not _is_ours(path)]
 
 
 def _is_ours(path: str) -> bool:

@@ -14,7 +14,9 @@
 #include "internal.h"
 
 /* Since glibc 2.34 the linker would ask for a newer version of it. */
+#ifdef __x86_64__
 __asm__(".symver dlsym,dlsym@GLIBC_2.2.5");
+#endif
 
 NULLGPU_API __attribute__((noreturn)) void pthread_exit(void *value)
 {

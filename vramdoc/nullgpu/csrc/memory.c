@@ -4,15 +4,19 @@
  * comparisons. Sizes are counted in units of 2 MiB, as the driver maps them. The total is what the driver reports
  * for the device; the context's share of it is gone before the first allocation. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "memory.h"
 
-#define SPAN ((size_t)1 << 45) /* of address space: 32 TiB, never touched */
+/* Of address space, never touched. The smaller sizes are for a process whose address space is limited. */
+#define LARGEST_SPAN ((size_t)1 << 45)
+#define SMALLEST_SPAN ((size_t)1 << 36)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uintptr_t span_start, span_next;
+static size_t span; /* its size */
 static struct nullgpu_ranges live;     /* allocations, reservations */
 static struct nullgpu_ranges mappings; /* physical memory within reservations */
 static size_t used[NULLGPU_MAX_DEVICES], used_high[NULLGPU_MAX_DEVICES];
@@ -42,7 +46,7 @@ size_t nullgpu_round_up(size_t bytes)
 
 bool nullgpu_is_device(const void *pointer)
 {
-    return span_start && (uintptr_t)pointer - span_start < SPAN;
+    return (uintptr_t)pointer - span_start < span; /* an empty span before the first use */
 }
 
 static size_t hole_lower(size_t bytes, uintptr_t start)
@@ -98,30 +102,42 @@ static void sweep_span(void)
     span_next = start;
 }
 
+static bool open_span(void)
+{
+    for (size_t size = LARGEST_SPAN; size >= SMALLEST_SPAN; size /= 2) {
+        void *mapped = mmap(NULL, size + NULLGPU_GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                            -1, 0);
+        if (mapped == MAP_FAILED)
+            continue;
+        span_start = ((uintptr_t)mapped + NULLGPU_GRANULARITY - 1) & ~(uintptr_t)(NULLGPU_GRANULARITY - 1);
+        span_next = span_start + NULLGPU_GRANULARITY; /* the first unit is nullgpu_symbol_address */
+        span = size;
+        struct nullgpu_range symbols = {span_start, NULLGPU_GRANULARITY, 0, NULLGPU_SYMBOLS, NULL};
+        return nullgpu_ranges_insert(&live, symbols);
+    }
+    static bool said;
+    if (!said)
+        fprintf(stderr, "vramdoc: the null GPU found no %zu GiB of address space: raise ulimit -v\n", SMALLEST_SPAN >> 30);
+    said = true;
+    return false;
+}
+
 /* An address for bytes (a multiple of the unit), 0 where the span has none. The lock is held. */
 static uintptr_t take_addresses(size_t bytes)
 {
-    if (!span_start) {
-        void *mapped = mmap(NULL, SPAN + NULLGPU_GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                            -1, 0);
-        if (mapped == MAP_FAILED)
-            return 0;
-        span_start = ((uintptr_t)mapped + NULLGPU_GRANULARITY - 1) & ~(uintptr_t)(NULLGPU_GRANULARITY - 1);
-        span_next = span_start + NULLGPU_GRANULARITY; /* the first unit is nullgpu_symbol_address */
-        struct nullgpu_range symbols = {span_start, NULLGPU_GRANULARITY, 0, NULLGPU_SYMBOLS, NULL};
-        nullgpu_ranges_insert(&live, symbols);
-    }
-    if (bytes > SPAN)
+    if (!span && !open_span())
+        return 0;
+    if (bytes > span)
         return 0;
     size_t index = hole_lower(bytes, 0);
     if (index < hole_count && holes[index].bytes == bytes)
         return take_hole(index, bytes);
-    if (span_start + SPAN - span_next < bytes) {
+    if (span_start + span - span_next < bytes) {
         sweep_span();
         index = hole_lower(bytes, 0);
         if (index < hole_count)
             return take_hole(index, bytes);
-        if (span_start + SPAN - span_next < bytes)
+        if (span_start + span - span_next < bytes)
             return 0;
     }
     uintptr_t start = span_next;
@@ -167,7 +183,7 @@ int nullgpu_allocate(void **out, size_t bytes, int ordinal)
     *out = NULL;
     if (bytes == 0)
         return NULLGPU_SUCCESS;
-    if (bytes > SPAN)
+    if (bytes > LARGEST_SPAN)
         return NULLGPU_OUT_OF_MEMORY;
     nullgpu_used();
     lock_memory();
@@ -181,7 +197,7 @@ int nullgpu_allocate(void **out, size_t bytes, int ordinal)
 int nullgpu_import(void **out, size_t bytes, int ordinal)
 {
     *out = NULL;
-    if (!nullgpu_device(ordinal) || bytes == 0 || bytes > SPAN)
+    if (!nullgpu_device(ordinal) || bytes == 0 || bytes > LARGEST_SPAN)
         return NULLGPU_INVALID_VALUE;
     lock_memory();
     struct nullgpu_range range = {take_addresses(nullgpu_round_up(bytes)), nullgpu_round_up(bytes), ordinal,
@@ -314,14 +330,14 @@ void nullgpu_reset_used_high(int ordinal)
     unlock_memory();
 }
 
-bool nullgpu_asked_for_memory(void) { return span_start != 0 || refused != 0; }
+bool nullgpu_asked_for_memory(void) { return span != 0 || refused != 0; }
 uint64_t nullgpu_refused(void) { return refused; }
 
 void *nullgpu_symbol_address(void)
 {
     lock_memory();
-    if (!span_start)
-        take_addresses(0);
+    if (!span)
+        open_span();
     unlock_memory();
     return (void *)span_start;
 }
