@@ -35,4 +35,5 @@ class Host:
     """How fast the host issues work."""
 
     seconds_per_operation: float  # one eager PyTorch operation, its Python included
+    seconds_per_view: float  # one that launches nothing
     seconds_per_launch: float  # one kernel, without an operator around it
