@@ -186,3 +186,40 @@ except torch.AcceleratorError as error:
         environment,
     )
     assert message.startswith("CUDA error: no kernel image is available for execution on the device")
+
+
+def test_tensors_and_pinned_batches_cross_processes(tmp_path: Path) -> None:
+    """A tensor handed to another process has an address there at no charge; loaders pin batches in a thread."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        """
+import json, torch
+from torch.utils.data import DataLoader
+def receive(tensors, answers):
+    tensor = tensors.get()
+    answers.put([list(tensor.shape), torch.cuda.memory_allocated(), (tensor + 1).is_cuda])
+    del tensor
+if __name__ == "__main__":
+    context = torch.multiprocessing.get_context("spawn")
+    tensors, answers = context.Queue(), context.Queue()
+    child = context.Process(target=receive, args=(tensors, answers))
+    child.start()
+    tensor = torch.ones(5, 3, device="cuda")
+    tensors.put(tensor)
+    got = answers.get()
+    child.join()
+    loader = DataLoader(torch.arange(8), batch_size=4, num_workers=1, pin_memory=True)
+    batches = [[batch.is_pinned(), batch.cuda(non_blocking=True).tolist()] for batch in loader]
+    print(json.dumps({"got": got, "exit": child.exitcode, "batches": batches}))
+"""
+    )
+    environment = {**nullgpu.environment(device_specs(hardware.find("h100"))), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "got": [[5, 3], 0, True],
+        "exit": 0,
+        "batches": [[True, [0, 1, 2, 3]], [True, [4, 5, 6, 7]]],
+    }

@@ -100,13 +100,25 @@ def test_unlimited_device_grants_more_than_it_has(on_null_gpu: Callable[..., Any
     """A step that does not fit is measured in full: nothing is refused, and the total stays the named GPU's."""
     result = on_null_gpu(
         """
-import torch
+import ctypes, torch
 blocks = [torch.empty(30 * 2**30, dtype=torch.uint8, device="cuda") for _ in range(3)]
-emit([torch.cuda.memory_allocated(), *torch.cuda.mem_get_info(), torch.cuda.memory_stats()["num_alloc_retries"]])
+figures = [torch.cuda.memory_allocated(), *torch.cuda.mem_get_info(), torch.cuda.memory_stats()["num_alloc_retries"]]
+cuda = ctypes.CDLL(None)
+def allocate(size):
+    pointer = ctypes.c_void_p()
+    return cuda.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(size)), pointer
+terabyte = 2**40
+many = [allocate(4 * terabyte) for _ in range(8)]
+for _, pointer in many[1:4]:
+    cuda.cudaFree(pointer)
+emit({"figures": figures, "many": [status for status, _ in many], "joined": allocate(12 * terabyte)[0]})
 """,
         limited=False,
     )
-    assert result == [90 * 2**30, 0, device_specs(hardware.find("a100-40"))[0].total_bytes, 0]
+    assert result["figures"] == [90 * 2**30, 0, device_specs(hardware.find("a100-40"))[0].total_bytes, 0]
+    # Addresses end at 32 TiB; those that lie side by side serve a larger allocation once they are free.
+    assert result["many"] == [0] * 7 + [2]
+    assert result["joined"] == 0
 
 
 def test_host_memory_is_known_for_what_it_is(on_null_gpu: Callable[..., Any]) -> None:

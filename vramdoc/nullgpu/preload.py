@@ -22,6 +22,8 @@ from vramdoc.nullgpu.spec import DeviceSpec
 LIBRARIES = Path(__file__).resolve().parent / "lib"
 ENGINE = "libvramdoc_nullgpu.so"  # as build.py names it, which imports nothing and is not imported, being a program
 _SUPPORTED_CUDA = ("12.", "13.")
+_INDEX = "pip install torch --index-url https://download.pytorch.org/whl/"
+_OTHER_TORCH = f"choose another GPU, or a torch that has them; builds for CUDA 12.6 reach further back: {_INDEX}cu126"
 
 
 def environment(
@@ -43,7 +45,7 @@ def environment(
     for device in devices:
         reason = unsupported_reason(device, build)
         if reason:
-            raise InstallError(reason, hint="choose a newer GPU, or a torch built for this one")
+            raise InstallError(reason, hint=_OTHER_TORCH)
     folder = _without_separators(LIBRARIES)
     stubs = folder / "stubs"
     result = dict(os.environ if base is None else base)
@@ -87,8 +89,7 @@ def _check_install(build: TorchBuild | None) -> None:
     if build.cuda is None:
         raise InstallError(
             f"torch {build.version} is a build without CUDA",
-            hint="install the CUDA build, which needs no GPU: pip install torch --index-url "
-            "https://download.pytorch.org/whl/cu130",
+            hint=f"install the CUDA build, which needs no GPU: {_INDEX}cu130",
         )
     if not build.cuda.startswith(_SUPPORTED_CUDA):
         raise InstallError(
