@@ -11,7 +11,7 @@ import torch
 from vramdoc import assumptions
 from vramdoc.report.model import Assumption
 from vramdoc.worker.values.frames import user_position
-from vramdoc.worker.values.store import Known, ValueStore
+from vramdoc.worker.values.store import TOKEN, Known, ValueStore
 
 _SEED = 20250101
 
@@ -33,6 +33,8 @@ class Context:
     def note(self, op: str, rules: Iterable[str]) -> None:
         """Records that ``op`` handed a value to the program that rests on ``rules`` (none: it is exact)."""
         for rule in rules:
+            if rule == TOKEN:
+                continue
             self._reads[(op, *user_position(), rule)] += 1
 
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -13,7 +13,7 @@ import torch
 
 from vramdoc.worker.values.calls import Call
 from vramdoc.worker.values.context import Context
-from vramdoc.worker.values.store import MAX_ELEMENTS
+from vramdoc.worker.values.store import MAX_ELEMENTS, TOKEN
 
 Derived = list[tuple[torch.Tensor, torch.Tensor, frozenset[str]]]
 """Device tensor, its value, and the rules behind it."""
@@ -29,11 +29,11 @@ def derive(context: Context, call: Call, results: list[torch.Tensor]) -> Derived
 
 
 def tests_for_end(context: Context, call: Call) -> bool:
-    """Whether ``call`` compares tokens that were chosen by rule with others: the rule, not the draw, decides."""
+    """Whether ``call`` compares generated tokens with others: the rule, not what was drawn, decides."""
     if call.operator.name not in ("aten.eq", "aten.ne", "aten.isin"):
         return False
     known = [context.store.read(tensor) for tensor in call.tensors()]
-    return any(value is not None and "end_of_sequence" in value.rules for value in known)
+    return any(value is not None and TOKEN in value.rules for value in known)
 
 
 def _filled(results: list[torch.Tensor], value: float, *rules: str) -> Derived:
@@ -118,22 +118,22 @@ def _take(context: Context, rows: Sequence[int], entries: int) -> list[tuple[tor
     count, taken = math.prod(rows[:-1]), rows[-1]
     if count * taken > MAX_ELEMENTS or entries == 0:
         return []
-    rule = "routing"
+    rules = {"routing"}
     if entries > _MOST_EXPERTS and taken == 1:
         # From the middle of the vocabulary: special tokens stand at its ends.
-        first, rule = torch.arange(count) + entries // 2, "end_of_sequence"
+        first, rules = torch.arange(count) + entries // 2, {"end_of_sequence", TOKEN}
     elif context.choice("routing") == "balanced":
         first = torch.arange(count) * taken  # round robin: every entry is taken equally often
     else:
         first = torch.zeros(count, dtype=torch.int64)
     values = (first.unsqueeze(-1) + torch.arange(taken)) % entries
-    return [(values.view(tuple(rows)), frozenset({rule}))]
+    return [(values.view(tuple(rows)), frozenset(rules))]
 
 
 def _sample(context: Context, call: Call, results: list[torch.Tensor]) -> Derived:
     """Tokens drawn by unknown probabilities."""
     taken = _take(context, results[0].shape, call.args[0].shape[-1])
-    return [(results[0], value, rules | {"end_of_sequence"}) for value, rules in taken]
+    return [(results[0], value, rules | {"end_of_sequence", TOKEN}) for value, rules in taken]
 
 
 def _count(context: Context, call: Call, results: list[torch.Tensor]) -> Derived:

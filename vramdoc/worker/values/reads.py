@@ -53,10 +53,12 @@ def _copy_to_host(context: Context, call: Call) -> Any:
     if known is None and source.numel() * source.element_size() > _BULK_BYTES:
         context.store.set_host_rules(host, None)
         return host
+    is_stored = known is None and host.is_pinned()  # offloading: it comes back, or an operator on the host reads it
     known = known or context.constant(source)
-    context.note(call.operator.name, known.rules)
     host.detach().copy_(known.value.expand(source.shape))
-    context.store.set_host_rules(host, known.rules)
+    context.store.set_host_rules(host, None if is_stored else known.rules)
+    if not is_stored:
+        context.note(call.operator.name, known.rules)
     return host
 
 
@@ -194,6 +196,23 @@ def _bincount(context: Context, call: Call) -> Any:
     return result
 
 
+def _coalesce(context: Context, call: Call) -> Any:
+    """A sparse tensor (gradient of a sparse embedding) whose repeated indices are added up: how many are left?"""
+    sparse = call.args[0]
+    indices, values = sparse._indices(), sparse._values()
+    call.run()
+    known = context.store.read(indices)
+    if known is None:
+        left = indices.shape[1] if context.choice("distinct") == "all" else min(indices.shape[1], 1)
+        known = Known(torch.arange(left).expand(indices.shape[0], left), frozenset({"distinct"}))
+    context.note(call.operator.name, known.rules)
+    host_indices = known.value.unique(dim=1)
+    new_indices = torch.empty_like(host_indices, device=indices.device)
+    context.store.put(new_indices, host_indices, known.rules)
+    new_values = torch.empty((host_indices.shape[1], *values.shape[1:]), dtype=values.dtype, device=values.device)
+    return torch.sparse_coo_tensor(new_indices, new_values, sparse.shape, check_invariants=False, is_coalesced=True)
+
+
 def _check_errors(context: Context, call: Call) -> Any:
     """The check after a factorisation: what the device reports as zero means success."""
     if context.store.read(call.args[0]) is None:
@@ -257,6 +276,7 @@ _HANDLERS: dict[str, Handler] = {
     "aten.unique_dim": _unique,
     "aten.unique_consecutive": _unique,
     "aten.bincount": _bincount,
+    "aten._coalesce": _coalesce,
     "aten._linalg_check_errors": _check_errors,
     "torchvision.nms": _suppress,
     **dict.fromkeys(_WITH_HOST_LENGTHS, _lengths),

@@ -22,8 +22,14 @@ _MAX_INTEGER_BYTES = 2**25  # token ids, masks, edges: 4 Mi elements of int64
 _MAX_FLOAT_BYTES = 2**17  # biases, weights of losses, frequencies, probabilities: 32 Ki elements of float32
 _SWEEP_EVERY = 256  # new copies between two sweeps for storages that are gone
 
+_PLAIN = torch._C._disabled_torch_dispatch_impl
+
 EXACT: frozenset[str] = frozenset()
 """The rules behind a value that derives from host data alone: none."""
+
+
+TOKEN = "token"
+"""Beside the rules of a value: it holds generated tokens. Moves and arithmetic keep the mark, comparisons end it."""
 
 
 class Known(NamedTuple):
@@ -72,7 +78,7 @@ class ValueStore:
 
     def admits(self, tensor: torch.Tensor) -> bool:
         """Whether ``tensor`` is a plain device tensor that is small enough to be known, and no gradient."""
-        if tensor.device.type != "cuda" or tensor.layout is not torch.strided:
+        if tensor.device.type != "cuda" or not _has_own_storage(tensor):
             return False
         if _is_floating(tensor) and torch._C._current_graph_task_id() != -1:
             return False
@@ -95,6 +101,7 @@ class ValueStore:
     def mark(self, tensor: torch.Tensor, rules: frozenset[str]) -> None:
         """Says that the elements of ``tensor`` were written to its :meth:`target`."""
         mirror = self._find(tensor)
+        rules = rules - {TOKEN} if tensor.dtype is torch.bool else rules
         if mirror is None:
             return
         if _covers(tensor, mirror.nbytes):
@@ -128,14 +135,14 @@ class ValueStore:
 
     def host_rules(self, tensor: torch.Tensor) -> frozenset[str] | None:
         """The rules behind a host tensor's values; ``None`` where they came from the device unknown."""
-        if not self._inexact_host or tensor.layout is not torch.strided:
+        if not self._inexact_host or not _has_own_storage(tensor):
             return EXACT
         entry = self._inexact_host.get(_storage_address(tensor))
         return EXACT if entry is None else entry[1]
 
     def set_host_rules(self, tensor: torch.Tensor, rules: frozenset[str] | None) -> None:
         """Says what the values of a host tensor rest on (``None``: they are unknown)."""
-        if tensor.layout is not torch.strided:
+        if not _has_own_storage(tensor):
             return
         storage = tensor.untyped_storage()
         if rules == EXACT:
@@ -150,7 +157,7 @@ class ValueStore:
         return bool(self._inexact_host)
 
     def _find(self, tensor: torch.Tensor) -> _Mirror | None:
-        if tensor.layout is not torch.strided:
+        if not _has_own_storage(tensor):
             return None
         address = _storage_address(tensor)
         mirror = self._mirrors.get(address)
@@ -165,6 +172,11 @@ class ValueStore:
             self._until_sweep = _SWEEP_EVERY
             self._mirrors = {key: kept for key, kept in self._mirrors.items() if not kept.life.expired()}
             self._inexact_host = {key: kept for key, kept in self._inexact_host.items() if not kept[0].expired()}
+
+
+def _has_own_storage(tensor: torch.Tensor) -> bool:
+    """False for sparse and nested layouts, and for wrappers such as DTensor."""
+    return tensor.layout is torch.strided and type(tensor).__torch_dispatch__ is _PLAIN
 
 
 def _storage_address(tensor: torch.Tensor) -> int:
