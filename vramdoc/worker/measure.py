@@ -6,9 +6,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -16,10 +17,12 @@ from torch import nn
 from vramdoc import nullgpu
 from vramdoc.report import Device
 from vramdoc.report.measurement import Applied, Attributed, Measurement, OutOfMemory, RepeatedBlocks, Request
+from vramdoc.report.operations import Operation
 from vramdoc.worker import load, measures, userland
 from vramdoc.worker.attribution import attribute
 from vramdoc.worker.blocks import find_blocks
 from vramdoc.worker.initialisers import SkipInitialisers
+from vramdoc.worker.operations import OperationRecorder
 from vramdoc.worker.phases import PhaseTracker, alloc_retries
 from vramdoc.worker.recording import Recorder, tensors_in
 from vramdoc.worker.training import Training, split, to_device
@@ -45,6 +48,9 @@ class _Run:
     blocks: RepeatedBlocks | None = None
     seconds: list[float] = field(default_factory=list)
     warm_up: int = 0
+    operations: tuple[Operation, ...] = ()
+    retries: int | None = None  # these two as they stood before operations were recorded; None: nothing was
+    unknown_reads: int | None = None
 
 
 def measure(request: Request, *, null: bool, progress: Progress) -> Measurement:
@@ -116,15 +122,49 @@ def _train(run: _Run, path: Path, *, null: bool) -> None:
         run.phases.close()
         if run.request.steps is None and _has_settled(run, step):
             break
+    if run.request.operations:
+        _record_operations(run, training, model, optimizer, null=null)
     for hook in watch:
         hook.remove()
 
 
-def _step(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
-    """One whole training step, as a plain training loop writes it."""
-    phases, recorder = run.phases, run.recorder
-    phases.enter("forward", step)
+def _record_operations(
+    run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer, *, null: bool
+) -> None:
+    """One more step, of which nothing but its operations is read."""
+    run.retries = alloc_retries()
+    run.unknown_reads = nullgpu.counters().unknown_reads if null else 0
+    kept, run.phases = run.phases, PhaseTracker()
+    step = kept.step + 1
+    if run.recorder:
+        run.recorder.enter_phase("forward", step)  # what it sees from here on belongs to no step that is read
+    operations = OperationRecorder(lambda: run.phases.phase)
+    try:
+        _step(run, training, model, optimizer, step, watched=operations)
+        run.operations = operations.operations()
+    except torch.cuda.OutOfMemoryError:
+        pass  # a step that just fits may not while it is watched: its peak stands, its operations stay unknown
+    finally:
+        run.phases = kept
+
+
+def _step(
+    run: _Run,
+    training: Training,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    step: int,
+    watched: AbstractContextManager[object] | None = None,
+) -> None:
+    """One whole training step, as a plain training loop writes it; ``watched`` is around all but the data loader."""
+    run.phases.enter("forward", step)
     whole = userland.call(f"make_batch({training.batch_size})", training.make_batch, training.batch_size)
+    with watched or nullcontext():
+        _train_on(run, training, model, optimizer, whole)
+
+
+def _train_on(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer, whole: Any) -> None:
+    phases, recorder = run.phases, run.recorder
     for part in split(whole, training.micro_batches):
         phases.enter("forward")
         batch = userland.call("moving the batch to the GPU", to_device, part)
@@ -171,6 +211,9 @@ def _result(
     if run.recorder:
         run.progress("reading the recording", 0, 0)
         attributed = attribute(run.recorder.recording, step=peak_step, root=path.parent)
+    unknown_reads = run.unknown_reads
+    if unknown_reads is None:
+        unknown_reads = nullgpu.counters().unknown_reads if null else 0
     return Measurement(
         device=_device(),
         versions=versions(),
@@ -183,9 +226,10 @@ def _result(
         peak_step=peak_step,
         phases=phases.step_phases(peak_step),
         growth_bytes_per_step=phases.step_end(finished - 1) - phases.step_end(finished - 2) if finished > 2 else 0,
-        alloc_retries=alloc_retries(),
+        alloc_retries=alloc_retries() if run.retries is None else run.retries,
         context_bytes=context_bytes,
-        unknown_reads=nullgpu.counters().unknown_reads if null else 0,
+        unknown_reads=unknown_reads,
+        operations=run.operations,
         warm_up_steps=counted.start,
         out_of_memory=out_of_memory,
         attributed=attributed,
