@@ -84,6 +84,6 @@ def _message(text: str) -> dict[str, str]:
 
 def _location(path: str, line: int) -> dict[str, Any]:
     """A place in a file; an absolute path is a file of the machine, others lie below the root of the sources."""
-    uri = quote(path.encode("utf-8", "surrogateescape"))
+    uri = quote(path.encode("utf-8", "backslashreplace"))
     artifact = {"uri": f"file://{uri}"} if path.startswith("/") else {"uri": uri, "uriBaseId": "%SRCROOT%"}
     return {"physicalLocation": {"artifactLocation": artifact, "region": {"startLine": line}}}

@@ -149,7 +149,7 @@ def signed(size: int) -> str:
 
 def fingerprint(*parts: str) -> str:
     """An identity that stays while the finding does, whatever its figures are."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _why(size: int, grown: int | None) -> str:
