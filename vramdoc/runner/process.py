@@ -20,7 +20,7 @@ from typing import Self, TextIO
 import msgspec
 
 from vramdoc.errors import InstallError, MeasureError, TargetError, TargetTimeoutError, VramdocError, WorkerError
-from vramdoc.report.measurement import Failure, Measurement, Message, Request
+from vramdoc.report.measurement import Failure, Measurement, Message, Request, Verification
 from vramdoc.runner.progress import Listener, Progress
 
 _GRACE_SECONDS = 5.0
@@ -39,6 +39,7 @@ class Worker:
         requests, self._requests = os.pipe()
         self._messages, messages = os.pipe()
         self._buffer = b""
+        self.broken = False  # it is gone or does not answer: no further request will be served
         # -P: a file of the user's that is called like a module of the standard library must not take its place.
         command = [sys.executable, "-P", "-m", "vramdoc.worker", str(requests), str(messages)]
         self._process = subprocess.Popen(
@@ -62,14 +63,29 @@ class Worker:
 
     def close(self) -> None:
         """Ends the worker and everything it started."""
+        self.kill()
         for descriptor in (self._requests, self._messages):
             os.close(descriptor)
+
+    def kill(self) -> None:
+        """Ends the processes; a thread that waits in ``measure`` then gets an error."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def measure(self, request: Request) -> Measurement:
         """Runs ``request``. Raises what became of it where it gave no measurement."""
+        measurement = self._ask(request).measurement
+        assert measurement is not None, "that is what was asked for"
+        return measurement
+
+    def verify(self, request: Request) -> Verification:
+        """Runs ``request``, which asks to verify its measures. Raises as ``measure`` does."""
+        verification = self._ask(request).verification
+        assert verification is not None, "that is what was asked for"
+        return verification
+
+    def _ask(self, request: Request) -> Message:
         # A worker that is gone says why in its messages, or by its status.
         with suppress(BrokenPipeError):
             os.write(self._requests, msgspec.json.encode(request) + b"\n")
@@ -85,13 +101,14 @@ class Worker:
                 raise _death(message.status)
             elif message.failure is not None:
                 raise _error(message.failure)
-            elif message.measurement is not None:
-                return message.measurement
+            elif message.measurement is not None or message.verification is not None:
+                return message
 
     def _receive(self, deadline: float | None, request: Request) -> Message:
         while b"\n" not in self._buffer:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
+                self.broken = True
                 raise TargetTimeoutError(
                     f"{os.path.basename(request.target)} did not end within {request.timeout:g} s",  # noqa: PTH119
                     hint="raise --timeout, or look for an endless loop",
@@ -100,12 +117,14 @@ class Worker:
                 continue
             chunk = os.read(self._messages, 1 << 16)
             if not chunk:
+                self.broken = True
                 raise _death(self._process.wait())
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             return msgspec.json.decode(line, type=Message)
         except msgspec.DecodeError as error:
+            self.broken = True
             raise WorkerError(f"the worker answered nonsense: {error}", hint="report this as a bug") from None
 
 

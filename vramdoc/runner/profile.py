@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from vramdoc.runner.progress import Listener, Progress, ignore
 
 DEFAULT_GPU = "a100-80"
 """The null GPU where none was named and the machine has none; the report says so."""
+
+MeasureOne = Callable[[Request], Measurement]
 
 
 def profile(
@@ -62,40 +64,55 @@ def _on_null_gpu(
     listener: Listener,
 ) -> Report:
     listener(Progress(stage="starting torch"))
-    specs = device_specs(gpu)
+    environment = nullgpu.environment(device_specs(gpu), limited=False, base=worker_environment())
+    with Worker(environment, null=True, listener=listener) as worker:
+        return predict(name, request, gpu, worker.measure, assume=assume, notes=notes)[0]
+
+
+def predict(
+    name: str,
+    request: Request,
+    gpu: hardware.Gpu,
+    measure: MeasureOne,
+    *,
+    assume: dict[str, str],
+    notes: list[str],
+) -> tuple[Report, Runs, Request]:
+    """The report of ``request`` on a null ``gpu``, the runs it is made of, and the request that others may repeat.
+
+    ``measure`` runs a request in a worker on such a GPU. Raises what it raises.
+    """
+    specs, build = device_specs(gpu), nullgpu.torch_build()
+    assert build is not None, "there is a worker"
+    unlimited, limited = (nullgpu.configuration(specs, build, limited=limit) for limit in (False, True))
+    request, plain = _plain(measure, replace(request, null_gpu=unlimited), assume)
+    context, measured = hardware.context_or_estimate(gpu)
+    over = plain.peak_reserved_bytes + context > gpu.total_bytes
+    runs = Runs(
+        plain=plain,
+        attributed=measure(replace(request, attributed=True, operations=False, steps=plain.steps)),
+        limited=measure(replace(request, null_gpu=limited, operations=False)) if over else None,
+        alternatives=_alternatives(measure, replace(request, operations=False), plain),
+    )
     device = Device(
         name=gpu.name,
         kind="null",
         total_bytes=gpu.total_bytes,
         compute_capability=".".join(map(str, gpu.compute_capability)),
     )
-    environment = nullgpu.environment(specs, limited=False, base=_worker_environment())
-    build = nullgpu.torch_build()
-    assert build is not None, "environment() has checked it"
-    unlimited, limited = (nullgpu.configuration(specs, build, limited=limit) for limit in (False, True))
-    request = replace(request, null_gpu=unlimited)
-    with Worker(environment, null=True, listener=listener) as worker:
-        request, plain = _plain(worker, request, assume)
-        context, measured = hardware.context_or_estimate(gpu)
-        over = plain.peak_reserved_bytes + context > gpu.total_bytes
-        runs = Runs(
-            plain=plain,
-            attributed=worker.measure(replace(request, attributed=True, steps=plain.steps)),
-            limited=worker.measure(replace(request, null_gpu=limited)) if over else None,
-            alternatives=_alternatives(worker, request, plain),
-        )
     runs = replace(runs, plain=replace(runs.plain, device=device))
-    return assemble(name, runs, context_bytes=context, context_estimated=not measured, notes=notes)
+    report = assemble(name, runs, context_bytes=context, context_estimated=not measured, notes=notes)
+    return report, runs, request
 
 
-def _plain(worker: Worker, request: Request, assume: dict[str, str]) -> tuple[Request, Measurement]:
+def _plain(measure: MeasureOne, request: Request, assume: dict[str, str]) -> tuple[Request, Measurement]:
     """The run that gives the figures, and the request that the others repeat.
 
     First without host shadows, which cost time. They are switched on where the run read values that nobody knew,
     also where it failed: a guard against infinite losses raises on the zeros that it was told.
     """
     try:
-        plain = worker.measure(request)
+        plain = measure(request)
     except TargetError as error:
         if not error.unknown_reads:
             raise
@@ -103,28 +120,28 @@ def _plain(worker: Worker, request: Request, assume: dict[str, str]) -> tuple[Re
         if not plain.unknown_reads:
             return request, plain
     request = replace(request, assume=assume)
-    return request, worker.measure(request)
+    return request, measure(request)
 
 
-def _alternatives(worker: Worker, request: Request, plain: Measurement) -> tuple[Measurement, ...]:
+def _alternatives(measure: MeasureOne, request: Request, plain: Measurement) -> tuple[Measurement, ...]:
     """The same run under the other choices of the rules that stood in for unknown values."""
     extremes = assumptions.alternatives(plain.assumptions, request.assume or {})
     if extremes is None:
         return ()
-    return tuple(worker.measure(replace(request, assume=choice)) for choice in extremes)
+    return tuple(measure(replace(request, assume=choice)) for choice in extremes)
 
 
 def _on_real_gpu(name: str, request: Request, listener: Listener) -> Report:
     measured: list[Measurement] = []
     for attributed in (False, True):
         listener(Progress(stage="starting torch"))
-        with Worker(_worker_environment(), null=False, listener=listener) as worker:
+        with Worker(worker_environment(), null=False, listener=listener) as worker:
             measured.append(worker.measure(replace(request, attributed=attributed)))
     plain, second = measured
     return assemble(name, Runs(plain=plain, attributed=second), context_bytes=plain.context_bytes, notes=[])
 
 
-def _worker_environment() -> dict[str, str]:
+def worker_environment() -> dict[str, str]:
     """This process's environment, with this very vramdoc first on the worker's path."""
     ours = str(Path(__file__).resolve().parent.parent.parent)
     inherited = os.environ.get("PYTHONPATH")
