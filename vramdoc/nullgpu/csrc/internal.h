@@ -66,7 +66,7 @@ bool nullgpu_host_range(const void *pointer, struct nullgpu_range *found);
 uint64_t nullgpu_unknown_reads(void);
 uint64_t nullgpu_launches(void);
 
-/* ---- streams.c ---- */
+/* ---- capture.c ---- */
 
 struct nullgpu_capture; /* a capture under way */
 struct nullgpu_capture *nullgpu_capture_of(void *stream);

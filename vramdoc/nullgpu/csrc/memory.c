@@ -1,33 +1,17 @@
-/* Device memory: addresses, and an account for each device. No byte of it exists.
+/* Device memory: an account for each device, and what lies at which address. No byte of it exists.
  *
- * Every kind of allocation takes its addresses from one span, so that "is this a device pointer" is two
- * comparisons. Sizes are counted in units of 2 MiB, as the driver maps them. The total is what the driver reports
+ * Every kind of allocation takes its addresses from one span (addresses.c), so that "is this a device pointer" is one
+ * comparison. Sizes are counted in units of 2 MiB, as the driver maps them. The total is what the driver reports
  * for the device; the context's share of it is gone before the first allocation. */
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 
 #include "memory.h"
 
-/* Of address space, never touched. The smaller sizes are for a process whose address space is limited. */
-#define LARGEST_SPAN ((size_t)1 << 45)
-#define SMALLEST_SPAN ((size_t)1 << 36)
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uintptr_t span_start, span_next;
-static size_t span; /* its size */
 static struct nullgpu_ranges live;     /* allocations, reservations */
 static struct nullgpu_ranges mappings; /* physical memory within reservations */
 static size_t used[NULLGPU_MAX_DEVICES], used_high[NULLGPU_MAX_DEVICES];
 static uint64_t refused;
-
-/* Freed address ranges, sorted by size, then address: an allocation takes the lowest of its own size. */
-static struct hole {
-    size_t bytes;
-    uintptr_t start;
-} *holes;
-static size_t hole_count, hole_capacity;
 
 static void lock_memory(void) { pthread_mutex_lock(&lock); }
 static void unlock_memory(void) { pthread_mutex_unlock(&lock); }
@@ -42,107 +26,6 @@ size_t nullgpu_round_up(size_t bytes)
 {
     size_t units = bytes / NULLGPU_GRANULARITY + (bytes % NULLGPU_GRANULARITY != 0);
     return (units ? units : 1) * NULLGPU_GRANULARITY;
-}
-
-bool nullgpu_is_device(const void *pointer)
-{
-    return (uintptr_t)pointer - span_start < span; /* an empty span before the first use */
-}
-
-static size_t hole_lower(size_t bytes, uintptr_t start)
-{
-    size_t low = 0, high = hole_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (holes[middle].bytes < bytes || (holes[middle].bytes == bytes && holes[middle].start < start))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void add_hole(uintptr_t start, size_t bytes)
-{
-    if (hole_count == hole_capacity) {
-        size_t capacity = hole_capacity ? 2 * hole_capacity : 256;
-        void *grown = realloc(holes, capacity * sizeof *holes);
-        if (!grown)
-            return; /* the addresses are lost until the span is swept */
-        holes = grown;
-        hole_capacity = capacity;
-    }
-    size_t index = hole_lower(bytes, start);
-    for (size_t i = hole_count++; i > index; i--)
-        holes[i] = holes[i - 1];
-    holes[index] = (struct hole){bytes, start};
-}
-
-static uintptr_t take_hole(size_t index, size_t bytes)
-{
-    struct hole hole = holes[index];
-    hole_count--;
-    for (size_t i = index; i < hole_count; i++)
-        holes[i] = holes[i + 1];
-    if (hole.bytes > bytes)
-        add_hole(hole.start + bytes, hole.bytes - bytes);
-    return hole.start;
-}
-
-/* The span has run out: make the free addresses between live ranges into holes as large as they can be. */
-static void sweep_span(void)
-{
-    hole_count = 0;
-    uintptr_t start = span_start;
-    for (size_t i = 0; i < live.count; i++) {
-        if (live.items[i].start > start)
-            add_hole(start, live.items[i].start - start);
-        start = live.items[i].start + live.items[i].bytes;
-    }
-    span_next = start;
-}
-
-static bool open_span(void)
-{
-    for (size_t size = LARGEST_SPAN; size >= SMALLEST_SPAN; size /= 2) {
-        void *mapped = mmap(NULL, size + NULLGPU_GRANULARITY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                            -1, 0);
-        if (mapped == MAP_FAILED)
-            continue;
-        span_start = ((uintptr_t)mapped + NULLGPU_GRANULARITY - 1) & ~(uintptr_t)(NULLGPU_GRANULARITY - 1);
-        span_next = span_start + NULLGPU_GRANULARITY; /* the first unit is nullgpu_symbol_address */
-        span = size;
-        struct nullgpu_range symbols = {span_start, NULLGPU_GRANULARITY, 0, NULLGPU_SYMBOLS, NULL};
-        return nullgpu_ranges_insert(&live, symbols);
-    }
-    static bool said;
-    if (!said)
-        fprintf(stderr, "vramdoc: the null GPU found no %zu GiB of address space: raise ulimit -v\n", SMALLEST_SPAN >> 30);
-    said = true;
-    return false;
-}
-
-/* An address for bytes (a multiple of the unit), 0 where the span has none. The lock is held. */
-static uintptr_t take_addresses(size_t bytes)
-{
-    if (!span && !open_span())
-        return 0;
-    if (bytes > span)
-        return 0;
-    size_t index = hole_lower(bytes, 0);
-    if (index < hole_count && holes[index].bytes == bytes)
-        return take_hole(index, bytes);
-    if (span_start + span - span_next < bytes) {
-        sweep_span();
-        index = hole_lower(bytes, 0);
-        if (index < hole_count)
-            return take_hole(index, bytes);
-        if (span_start + span - span_next < bytes)
-            return 0;
-    }
-    uintptr_t start = span_next;
-    span_next += bytes;
-    return start;
 }
 
 /* Whether the device can give bytes; counts them if so. The lock is held. */
@@ -166,7 +49,7 @@ static int allocate_locked(void **out, size_t bytes, int ordinal)
 {
     if (!charge(ordinal, bytes))
         return NULLGPU_OUT_OF_MEMORY;
-    uintptr_t start = take_addresses(bytes);
+    uintptr_t start = nullgpu_take_addresses(bytes, &live);
     struct nullgpu_range range = {start, bytes, ordinal, NULLGPU_ALLOCATION, NULL};
     if (!start || !nullgpu_ranges_insert(&live, range)) {
         used[ordinal] -= bytes;
@@ -183,7 +66,7 @@ int nullgpu_allocate(void **out, size_t bytes, int ordinal)
     *out = NULL;
     if (bytes == 0)
         return NULLGPU_SUCCESS;
-    if (bytes > LARGEST_SPAN)
+    if (bytes > NULLGPU_LARGEST_SPAN)
         return NULLGPU_OUT_OF_MEMORY;
     nullgpu_used();
     lock_memory();
@@ -197,10 +80,10 @@ int nullgpu_allocate(void **out, size_t bytes, int ordinal)
 int nullgpu_import(void **out, size_t bytes, int ordinal)
 {
     *out = NULL;
-    if (!nullgpu_device(ordinal) || bytes == 0 || bytes > LARGEST_SPAN)
+    if (!nullgpu_device(ordinal) || bytes == 0 || bytes > NULLGPU_LARGEST_SPAN)
         return NULLGPU_INVALID_VALUE;
     lock_memory();
-    struct nullgpu_range range = {take_addresses(nullgpu_round_up(bytes)), nullgpu_round_up(bytes), ordinal,
+    struct nullgpu_range range = {nullgpu_take_addresses(nullgpu_round_up(bytes), &live), nullgpu_round_up(bytes), ordinal,
                                   NULLGPU_IMPORT, NULL};
     bool done = range.start && nullgpu_ranges_insert(&live, range);
     unlock_memory();
@@ -219,7 +102,7 @@ int nullgpu_release(void *pointer)
     if (known) {
         if (range->kind == NULLGPU_ALLOCATION)
             used[range->ordinal] -= range->bytes;
-        add_hole(range->start, range->bytes);
+        nullgpu_give_addresses(range->start, range->bytes);
         nullgpu_ranges_remove(&live, (size_t)(range - live.items));
     }
     unlock_memory();
@@ -230,7 +113,7 @@ int nullgpu_release(void *pointer)
 int nullgpu_reserve(uintptr_t *out, size_t bytes)
 {
     lock_memory();
-    *out = take_addresses(nullgpu_round_up(bytes));
+    *out = nullgpu_take_addresses(nullgpu_round_up(bytes), &live);
     struct nullgpu_range range = {*out, nullgpu_round_up(bytes), 0, NULLGPU_RESERVATION, NULL};
     bool done = *out && nullgpu_ranges_insert(&live, range);
     unlock_memory();
@@ -243,7 +126,7 @@ int nullgpu_unreserve(uintptr_t start)
     struct nullgpu_range *range = nullgpu_ranges_find(&live, start);
     bool known = range && range->start == start && range->kind == NULLGPU_RESERVATION;
     if (known) {
-        add_hole(range->start, range->bytes);
+        nullgpu_give_addresses(range->start, range->bytes);
         nullgpu_ranges_remove(&live, (size_t)(range - live.items));
     }
     unlock_memory();
@@ -330,14 +213,13 @@ void nullgpu_reset_used_high(int ordinal)
     unlock_memory();
 }
 
-bool nullgpu_asked_for_memory(void) { return span != 0 || refused != 0; }
+bool nullgpu_asked_for_memory(void) { return nullgpu_span_start() != 0 || refused != 0; }
 uint64_t nullgpu_refused(void) { return refused; }
 
 void *nullgpu_symbol_address(void)
 {
     lock_memory();
-    if (!span)
-        open_span();
+    nullgpu_open_span(&live);
     unlock_memory();
-    return (void *)span_start;
+    return (void *)nullgpu_span_start();
 }
