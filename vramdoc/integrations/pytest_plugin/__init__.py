@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from vramdoc.integrations.pytest_plugin.runner import NullGpuRunner
+    from vramdoc.report.testing import Terms
 
 CHILD = "vramdoc-child"
 """Name of the plugin that runs the tests, in the process on the null GPU: there, this one stands aside."""
@@ -72,9 +72,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     from vramdoc.integrations.pytest_plugin.runner import NullGpuRunner
     from vramdoc.integrations.pytest_plugin.terms import terms_of
 
-    terms = {item.nodeid: terms_of(item, lambda name: setting(config, name)) for item in asking}
-    runner: NullGpuRunner = NullGpuRunner(config, terms, {str(item.path) for item in asking})
-    config.pluginmanager.register(runner, RUNNER)
+    terms: dict[str, Terms | pytest.UsageError] = {}
+    for item in asking:
+        try:
+            terms[item.nodeid] = terms_of(item, lambda name: setting(config, name))
+        except pytest.UsageError as error:
+            if not hasattr(config, "workerinput"):
+                raise
+            terms[item.nodeid] = error  # an xdist worker that ends while it collects takes the whole run down
+    config.pluginmanager.register(NullGpuRunner(config, terms, {str(item.path) for item in asking}), RUNNER)
 
 
 def _asks(item: pytest.Item) -> bool:

@@ -23,9 +23,14 @@ _STOP = (KeyboardInterrupt, pytest.exit.Exception)
 
 
 class NullGpuRunner:
-    """Hooks for the tests in ``terms``, which maps node ids; ``files`` are where they lie."""
+    """Hooks for the tests in ``terms``, which maps node ids; ``files`` are where they lie.
 
-    def __init__(self, config: pytest.Config, terms: dict[str, Terms], files: Iterable[str]) -> None:
+    In place of terms there may be what is wrong with them.
+    """
+
+    def __init__(
+        self, config: pytest.Config, terms: Mapping[str, Terms | pytest.UsageError], files: Iterable[str]
+    ) -> None:
         self._config = config
         self._terms = terms
         self._files = tuple(sorted(files))
@@ -55,8 +60,10 @@ class NullGpuRunner:
         """Ends the process."""
         self._close()
 
-    def _try(self, item: pytest.Item, terms: Terms) -> list[pytest.TestReport]:
+    def _try(self, item: pytest.Item, terms: Terms | pytest.UsageError) -> list[pytest.TestReport]:
         """:meth:`_run`, with an error of ours as a failure that says it in words, without our own frames."""
+        if isinstance(terms, pytest.UsageError):
+            pytest.fail(str(terms), pytrace=False)
         try:
             return self._run(item, terms)
         except VramdocError as error:
@@ -127,8 +134,11 @@ class _Outcome:
         self.figures: Figures | None = None
         for reply in zygote.run(order):
             if reply.report is not None:
-                data = reply.report
-                data["location"] = tuple(data["location"])
+                # JSON knows no tuples; of lists in a report, these two are none.
+                data = {
+                    name: tuple(value) if name in ("location", "longrepr") and isinstance(value, list) else value
+                    for name, value in reply.report.items()
+                }
                 self._reports.append(config.hook.pytest_report_from_serializable(config=config, data=data))
             if reply.warned is not None:
                 self._warned.append(reply.warned)
@@ -148,14 +158,16 @@ class _Outcome:
                 warnings.simplefilter("always")
                 warnings.warn_explicit(warned.message, _category(warned.category), warned.file, warned.line)
         for report in self._reports:
-            if report.when == "call" and self.figures is not None:
+            if self.figures is None or report.when == "setup":
+                continue
+            # For whoever reads properties; a junit file takes those of the last phase.
+            report.user_properties.append(("vram_peak_allocated_bytes", self.figures.peak_allocated_bytes))
+            report.user_properties.append(("vram_peak_reserved_bytes", self.figures.peak_reserved_bytes))
+            if report.when == "call":
                 figures = msgspec.to_builtins(terms) | msgspec.to_builtins(self.figures)
                 setattr(report, ATTRIBUTE, {name: figures[name] for name in figures if name not in _INTERNAL})
                 if self.figures.over and self.figures.explanation:
                     report.sections.insert(0, ("GPU memory", self.figures.explanation))
-                # For junit files, and whoever else reads properties.
-                report.user_properties.append(("vram_peak_allocated_bytes", self.figures.peak_allocated_bytes))
-                report.user_properties.append(("vram_peak_reserved_bytes", self.figures.peak_reserved_bytes))
         return self._reports
 
 

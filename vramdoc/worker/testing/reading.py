@@ -58,24 +58,23 @@ def _phases(
 
 
 def left_behind(recording: Recording, root: Path) -> tuple[LineRow, ...]:
-    """The lines whose blocks were allocated in the third step or later, and are still there, largest first."""
+    """The lines whose blocks were allocated in the third step or later and outlived it, largest first.
+
+    As of the end of the last step: what holds them may be gone when the test ends.
+    """
+    end = max((i for i, event in enumerate(recording.events) if _change(event)[0] == "after_step"), default=0)
     last: dict[int, int] = {}  # address -> event of its live block
     born: dict[int, int] = {}  # event -> step
     step = 0
-    for index, step, _, _ in _totals(recording.events):
+    for index, step, _, _ in _totals(recording.events[:end]):
         event = recording.events[index]
         if event["action"] == "alloc":
             last[event["addr"]], born[index] = index, step
         elif event["action"] == "free_requested":
             last.pop(event["addr"], None)
-    leaked = {index for index in last.values() if born[index] >= _SETTLED}
     # The last step's own are alive because it has only just ended.
-    leaked -= {index for index in leaked if born[index] >= step}
-    events = [
-        event
-        for index, event in enumerate(recording.events)
-        if index in leaked or event["user_metadata"].startswith(f"{MARK}phase ")
-    ]
+    leaked = {index for index in last.values() if _SETTLED <= born[index] < step}
+    events = [event for i, event in enumerate(recording.events[:end]) if i in leaked or _change(event)[0]]
     return attribute(replace(recording, events=events), step=step, root=root).lines
 
 
@@ -90,7 +89,14 @@ def _totals(events: list[dict[str, Any]]) -> Iterator[tuple[int, int, str, int]]
             total += live[address]
         elif action == "free_requested":
             total -= live.pop(address, 0)
-        elif action == "annotate" and event["user_metadata"].startswith(f"{MARK}phase "):
-            _, phase, number = event["user_metadata"].split(" ")
-            step = int(number)
+        elif _change(event)[0]:
+            phase, step = _change(event)
         yield index, step, phase, total
+
+
+def _change(event: dict[str, Any]) -> tuple[str, int]:
+    """The phase and the step that begin at ``event``; "" where none does."""
+    if event["action"] != "annotate" or not event["user_metadata"].startswith(f"{MARK}phase "):
+        return "", 0
+    _, phase, step = event["user_metadata"].split(" ")
+    return phase, int(step)

@@ -110,8 +110,12 @@ class Vram:
     @contextmanager
     def step(self) -> Iterator[None]:
         """Around one step of a loop that has no optimizer: growth is told between the ends of these blocks."""
+        if self._watch:
+            self._watch.begin_step()
         yield
         self._steps.ended(self)
+        if self._watch:
+            self._watch.end_step()
 
     def start_call(self) -> None:
         """The test's own code begins."""
@@ -136,12 +140,9 @@ class Vram:
         )
         if self._watch:
             reading = self._read()
-            leak = (
-                left_behind(self._watch.recording(), self._root)
-                if self._order.terms.growth_limit_bytes is not None
-                else ()
-            )
-            text = explain.explanation(reading, leak)
+            held_to_growth = self._order.terms.growth_limit_bytes is not None
+            leak = left_behind(self._watch.recording(), self._root) if held_to_growth else ()
+            text = explain.explanation(reading, leak) if self.figures.peak_allocated_bytes else ""
             self.figures = replace(self.figures, categories=reading.categories, explanation=text)
         self._calling = False
 

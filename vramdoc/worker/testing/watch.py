@@ -70,6 +70,17 @@ class Watch:
         """The test's own code begins: what came before is step 0."""
         self._enter("load", step=1)
 
+    def begin_step(self) -> None:
+        """A step begins, or goes on with another forward."""
+        if self._phase == "after_step":
+            self._enter("forward", self._step + 1)
+        elif self._phase != "forward":
+            self._enter("forward")
+
+    def end_step(self) -> None:
+        """A step has ended."""
+        self._enter("after_step")
+
     def recording(self) -> Recording:
         """What was recorded so far, with the changes of phase."""
         # Not put in by the recorder: it hangs its marks of phases on a block of a model, and there may be none yet.
@@ -89,10 +100,7 @@ class Watch:
         self._depth += 1
         if self._depth > 1 or self._in_backward:
             return
-        if self._phase == "after_step":
-            self._enter("forward", self._step + 1)
-        elif self._phase != "forward":
-            self._enter("forward")
+        self.begin_step()
         if module not in self._models and any(parameter.is_cuda for parameter in module.parameters()):
             self._models.append(module)
             named = self._models if len(self._models) > 1 else []
@@ -114,7 +122,7 @@ class Watch:
             if theirs & {id(parameter) for parameter in model.parameters()}:
                 self._recorder.know_optimizer(model, optimizer)
                 break
-        self._enter("after_step")
+        self.end_step()
 
 
 def _with_changes(events: list[dict[str, Any]], changes: list[tuple[int, str]]) -> list[dict[str, Any]]:
