@@ -37,8 +37,8 @@ def test_archives_carry_what_they_must(tmp_path: Path) -> None:
     built = {name for name in in_wheel if name.startswith("vramdoc/nullgpu/lib/")}
     assert built == {"vramdoc/nullgpu/lib/libvramdoc_nullgpu.so", *stand_ins}
     assert not [name for name in in_wheel if name.endswith((".c", ".h", ".tsv"))]
-    python = {str(path.relative_to(tree)) for path in (tree / "vramdoc").rglob("*.py")}
-    assert python <= in_wheel
+    files = {path for suffix in ("py", "toml") for path in (tree / "vramdoc").rglob(f"*.{suffix}")}
+    assert {str(path.relative_to(tree)) for path in files} - in_wheel == set()
 
     (sdist,) = (tree / "out").glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
