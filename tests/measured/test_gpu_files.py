@@ -50,12 +50,14 @@ def test_a_written_file_holds_the_null_gpu(tmp_path: Path) -> None:
 def test_workspaces_bound_what_may_differ() -> None:
     """cuDNN's choice excuses no more than its largest workspace, and nothing that stays after the step."""
     case = BY_NAME["unet-fp32"]
+    operation = {"op": "convolution", "tensors": [], "arguments": []}
     real = {"allocated": [1000], "reserved": [9], "after": [5], "retries": 0, "out_of_memory": ""}
-    real["workspaces"] = [{"bytes": 100}, {"bytes": 40}]
-    assert differences(case, real, {**real, "allocated": [900], "reserved": [7]}) == []
-    assert len(differences(case, real, {**real, "allocated": [899]})) == 1
-    assert len(differences(case, real, {**real, "after": [6]})) == 1
-    assert len(differences(case, real, {**real, "out_of_memory": "CUDA out of memory."})) == 1
+    real["workspaces"] = [{**operation, "bytes": 140}]
+    null = {**real, "workspaces": [{**operation, "bytes": 40}]}
+    assert differences(case, real, {**null, "allocated": [900], "reserved": [7]}) == []
+    assert len(differences(case, real, {**null, "allocated": [899]})) == 1
+    assert len(differences(case, real, {**null, "after": [6]})) == 1
+    assert len(differences(case, real, {**null, "out_of_memory": "CUDA out of memory."})) == 1
 
 
 def test_the_table_covers_what_was_asked() -> None:
