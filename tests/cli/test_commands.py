@@ -40,7 +40,7 @@ def test_no_arguments_show_the_help(vramdoc: Run) -> None:
     assert ran.err == ""
 
 
-@pytest.mark.parametrize("command", ["profile", "gpus", "env", "exec"])
+@pytest.mark.parametrize("command", ["profile", "check", "diff", "gpus", "env", "exec"])
 def test_help_ends_with_an_example_and_the_next_command(vramdoc: Run, command: str) -> None:
     """The end of a help text is what is read and copied."""
     ran = vramdoc(command, "--help")
