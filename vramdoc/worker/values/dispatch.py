@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
+from torch._subclasses import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 _KEY_NAME = "Fake"  # reserved for libraries outside PyTorch; PyTorch's own fake tensors use another
 _KEY = torch._C._dispatch_key_parse(_KEY_NAME)
@@ -69,11 +71,14 @@ class _Kernel:
         if self._func is None:
             self._func = _overload(self._name)
         interception = Interception.active()
-        if interception is None or _has_own_dispatch(args, kwargs):
-            # A wrapper (DTensor) or a tracer: its own operators on plain tensors come by here again.
-            return self._func.redispatch(keys & _BELOW_KEY, *args, **kwargs)
-        _registry.update()
+        wrapper = _wrapper_in(args, kwargs)
+        if wrapper is not None and not issubclass(wrapper, _TRACERS):
+            # A wrapper (DTensor): its own operators on plain tensors come by here again.
+            return self._func.redispatch(keys & _BELOW_KEY, *_as_tensors(self._func, args), **kwargs)
         with torch._C._ExcludeDispatchKeyGuard(_ONLY_KEY):
+            if wrapper is not None or interception is None:
+                return self._func(*args, **kwargs)
+            _registry.update()
             return interception.observe(self._func, args, kwargs)
 
 
@@ -86,18 +91,30 @@ def _overload(name: str) -> OpOverload:
 
 
 _PLAIN = torch._C._disabled_torch_dispatch_impl
+_TRACERS = (FakeTensor, FunctionalTensor)
 
 
-def _has_own_dispatch(args: Any, kwargs: dict[str, Any]) -> bool:
+def _wrapper_in(args: Any, kwargs: dict[str, Any]) -> type | None:
+    """The class of an argument that brings its own dispatch."""
     for values in (args, kwargs.values()):
         for value in values:
             if isinstance(value, torch.Tensor):
                 kind = type(value)
                 if kind is not torch.Tensor and kind.__torch_dispatch__ is not _PLAIN:
-                    return True
-            elif isinstance(value, (list, tuple)) and value and _has_own_dispatch(value, {}):
-                return True
-    return False
+                    return kind
+            elif isinstance(value, (list, tuple)) and value:
+                found = _wrapper_in(value, {})
+                if found is not None:
+                    return found
+    return None
+
+
+def _as_tensors(func: OpOverload, args: tuple[Any, ...]) -> list[Any]:
+    """``args`` with numbers made tensors where the schema wants tensors: PyTorch hands them over as numbers."""
+    return [
+        torch.scalar_tensor(value) if type(value) in (int, float, bool) and str(argument.type) == "Tensor" else value
+        for value, argument in zip(args, func._schema.arguments, strict=False)
+    ]
 
 
 class _Registry:
