@@ -97,7 +97,7 @@ def _train(run: _Run, path: Path, *, null: bool) -> None:
     with ExitStack() as stack:
         if null:
             stack.enter_context(SkipInitialisers())
-        run.training = training = Training.of(load.load(path), run.request.batch_size)
+        run.training = training = Training.of(load.load(path), run.request.batch_size, null=null)
         measures.apply(training, run.request.measures)
         run.progress("building the model", 0, 0)
         model = load.check_model(userland.call("build_model()", training.build))

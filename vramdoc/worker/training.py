@@ -63,15 +63,17 @@ class Training:
     clear: Callable[[Optimizer], None] = clear
     micro_batches: int = 1  # a step's batch is split into so many, each with a forward and a backward
     notes: list[str] = field(default_factory=list)  # what a person should know of the measures taken
+    null: bool = False  # on a null GPU: no value that the host computes matters
     names: dict[str, Any] = field(default_factory=dict)  # the globals of the target's file
     applied: dict[str, str] = field(default_factory=dict)  # measure -> the code that it ran there
 
     @classmethod
-    def of(cls, target: load.Target, batch_size: int | None) -> Training:
+    def of(cls, target: load.Target, batch_size: int | None, *, null: bool) -> Training:
         """The plain loop of ``target``."""
         return cls(
             **{FORM[name]: value for name, value in target.optional.items()},
             names=target.names,
+            null=null,
             build=target.build_model,
             make_batch=target.make_batch,
             batch_size=batch_size or target.batch_size,

@@ -7,7 +7,7 @@ from torch import nn
 from vramdoc.errors import MeasureError
 from vramdoc.worker.blocks import Blocks, find_blocks
 from vramdoc.worker.measures.registry import measure
-from vramdoc.worker.measures.snippet import Snippet, on_model, run
+from vramdoc.worker.measures.snippet import Snippet, on_model
 from vramdoc.worker.training import Training
 
 
@@ -84,32 +84,6 @@ _KEPT = (
     "_scaled_dot_product_cudnn_attention",
 )
 """What is dear to compute, as the dispatcher names it."""
-
-
-@measure("offload_activations")
-def offload_activations(training: Training) -> None:
-    """What autograd saves lies in pinned host memory until backward."""
-    if "compute_loss" in training.names:
-        body = """
-def compute_loss(model, batch):
-    with torch.autograd.graph.save_on_cpu(pin_memory=True):
-        return compute_loss_before_offload_activations(model, batch)
-"""
-        run(training, Snippet(measure="offload_activations", body=body, wraps=("compute_loss",)))
-        return
-    body = """
-def build_model():
-    model = build_model_before_offload_activations()
-    forward = model.forward
-
-    def offloading_forward(*inputs, **options):
-        with torch.autograd.graph.save_on_cpu(pin_memory=True):
-            return forward(*inputs, **options)
-
-    model.forward = offloading_forward
-    return model
-"""
-    run(training, Snippet(measure="offload_activations", body=body, wraps=("build_model",)))
 
 
 def choose(model: nn.Module, count: int | None, class_name: str | None, which: str | None) -> str:

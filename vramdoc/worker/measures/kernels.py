@@ -17,9 +17,11 @@ from vramdoc.worker.training import Training
 @measure("expandable_segments")
 def expandable_segments(training: Training) -> None:
     """The allocator grows segments instead of taking new ones: less is reserved in pieces that fit nothing."""
-    body = """
-# Best set before the program starts: PYTORCH_ALLOC_CONF=expandable_segments:True
-torch.cuda.memory._set_allocator_settings("expandable_segments:True")
+    newer = hasattr(torch._C, "_accelerator_setAllocatorSettings")  # since 2.10; the other one warns there
+    setter = "torch._C._accelerator_setAllocatorSettings" if newer else "torch.cuda.memory._set_allocator_settings"
+    body = f"""
+# The same as PYTORCH_ALLOC_CONF=expandable_segments:True in the environment of the program.
+{setter}("expandable_segments:True")
 """
     run(training, Snippet(measure="expandable_segments", body=body))
 
