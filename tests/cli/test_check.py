@@ -284,6 +284,25 @@ def test_github_summary(
     assert ran.err.startswith("warning: cannot write the job's summary to ")
 
 
+@pytest.mark.parametrize("variable", ["GITHUB_WORKSPACE", "CI_PROJECT_DIR"])
+def test_annotations_start_at_the_repository(
+    profiles: Profiles,  # noqa: ARG001
+    vramdoc: Run,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+) -> None:
+    """A job may work in a folder of the repository; build systems know files from its top."""
+    for name in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(project.parent))
+    arguments = ("check", "model.py", "--gpu", "a100-40", "--budget", "8GiB", "--output-format")
+    assert vramdoc(*arguments, "github").out.startswith(f"::error file={project.name}/")
+    (issue,) = json.loads(vramdoc(*arguments, "gitlab").out)
+    assert issue["location"]["path"].startswith(f"{project.name}/")
+    assert json.loads(vramdoc(*arguments, "json").out)["checks"][0]["target"] == "model.py"
+
+
 def test_report_needs_no_torch(report: str, project: Path) -> None:
     """Reading a report imports neither torch nor what draws nothing, and runs no worker."""
     code = (

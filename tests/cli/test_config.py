@@ -54,6 +54,7 @@ def test_no_pyproject(tmp_path: Path) -> None:
         ("bach_size = 1", "unknown key 'bach_size'", "did you mean batch_size?"),
         ("batch-size = 1", "unknown key 'batch-size'", "did you mean batch_size?"),
         ("colour = 'red'", "unknown key 'colour'", "the keys are target, gpu"),
+        ("budgets = []", "unknown key 'budgets'", "did you mean budget?"),
         ("batch_size = '8'", "batch_size in .*: Expected `int", ""),
         ("gpu = 5", "gpu in .*: Expected `str", ""),
         ("assume = ['routing=skewed']", "assume in .*: Expected `object", ""),

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from vramdoc.errors import UsageError
+from vramdoc.errors import TargetError, UsageError
 from vramdoc.report import Report
+from vramdoc.runner import many, revisions
 from vramdoc.runner.many import Wanted
 from vramdoc.runner.revisions import checked_out, parse_range, profile_revisions
 
@@ -116,3 +117,16 @@ def test_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(UsageError, match="is not in a git repository"):
         profile_revisions(["HEAD"], Wanted(target="model.py"))
+
+
+def test_error_of_a_revision_is_the_same_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the process in a checkout says comes back as the error that it was."""
+
+    def profile(*_: object, **__: object) -> Report:
+        raise TargetError("no model", hint="define it", traceback="File m.py, line 3")
+
+    monkeypatch.setattr(many, "profile", profile)
+    answer = revisions._answer(Wanted(target="m.py"))
+    error = revisions._as_exception(answer.error)
+    assert isinstance(error, TargetError)
+    assert (error.message, error.hint, error.traceback) == ("no model", "define it", "File m.py, line 3")

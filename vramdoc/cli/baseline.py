@@ -15,8 +15,7 @@ import typer
 
 from vramdoc.assumptions import parse
 from vramdoc.cli import output
-from vramdoc.cli.budgets import TIMEOUT, Asked, jobs_for
-from vramdoc.cli.config import Settings, find_project
+from vramdoc.cli.config import TIMEOUT, Settings, find_project
 from vramdoc.cli.progress import progress_bar
 from vramdoc.errors import ReportError, VramdocError
 
@@ -61,6 +60,7 @@ def update(
 ) -> None:
     """Measure what the checks measure and write it to the baseline; entries of other checks stay as they are."""
     from vramdoc import gate
+    from vramdoc.cli.budgets import Asked, jobs_for
 
     output.check_writable(file)
     if file.exists():

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vramdoc.cli import state
-from vramdoc.cli.config import Project, Settings, check_keys, convert, resolve
+from vramdoc.cli.config import TIMEOUT, Project, Settings, check_keys, convert, resolve
 from vramdoc.errors import UsageError
 from vramdoc.gate import Budget, Job, parse_limit, parse_metric, read_report
 from vramdoc.hardware import find
 from vramdoc.report import Report
 from vramdoc.runner.many import Wanted
-
-TIMEOUT = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

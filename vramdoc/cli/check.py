@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,7 @@ import typer
 
 from vramdoc.assumptions import parse
 from vramdoc.cli import output
-from vramdoc.cli.budgets import TIMEOUT, Asked, jobs_for
-from vramdoc.cli.config import Settings, find_project
+from vramdoc.cli.config import TIMEOUT, Settings, find_project
 from vramdoc.cli.progress import progress_bar
 from vramdoc.errors import ReportError, TargetError, UsageError
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from vramdoc.gate import Advisor, CheckResult
 
 _FAILED = 1
+_OF_THE_REPOSITORY = ("github", "gitlab", "sarif")
+"""Formats whose paths start at the top of the repository, wherever the command ran."""
 
 
 def check(
@@ -73,6 +75,7 @@ def check(
 ) -> None:
     """Fail where a training step needs more memory than it may, or more than it did."""
     from vramdoc import gate
+    from vramdoc.cli.budgets import Asked, jobs_for
 
     _check_format(output_format, save)
     _check_jobs(jobs)
@@ -130,7 +133,8 @@ def _report(result: CheckResult, form: str, save: Path | None, *, quiet: bool) -
         if made.fault is not None:
             name = "" if alone else f"{made.name}: "
             output.failure(TargetError(name + made.fault.message, hint=made.fault.hint, traceback=made.fault.traceback))
-    rendered = "" if form == "text" and save is None else render_result(result, form)
+    shown = _from_root(result) if form in _OF_THE_REPOSITORY else result
+    rendered = "" if form == "text" and save is None else render_result(shown, form)
     if save is not None:
         _save(save, rendered)
     if save is None and form != "text":
@@ -139,6 +143,25 @@ def _report(result: CheckResult, form: str, save: Path | None, *, quiet: bool) -
         _print_text(result)
     if form == "github":
         _add_to_summary(result)
+
+
+def _from_root(result: CheckResult) -> CheckResult:
+    """``result`` with the places of annotations as the build system sees them."""
+    root, here = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR"), Path.cwd()
+    if not root or not here.is_relative_to(Path(root).resolve()):
+        return result
+    folder = here.relative_to(Path(root).resolve())
+    return replace(
+        result,
+        checks=tuple(
+            replace(
+                made,
+                target=(folder / made.target).as_posix(),
+                findings=tuple(replace(found, file=(folder / found.file).as_posix()) for found in made.findings),
+            )
+            for made in result.checks
+        ),
+    )
 
 
 def _print_text(result: CheckResult) -> None:

@@ -6,7 +6,7 @@ import difflib
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from vramdoc.hardware import find
 
 T = TypeVar("T")
 
+TIMEOUT = 600.0  # seconds for each run, where nobody says otherwise
 _ENVIRONMENT = "VRAMDOC_"
 
 
@@ -72,9 +73,12 @@ def find_project(start: Path) -> Project:
     return Project(folder=start, settings=Settings())
 
 
-def check_keys(table: Mapping[str, object], kind: type, where: str) -> None:
-    """Raises :class:`UsageError` for a key of ``table`` that is no field of the dataclass ``kind``."""
-    known = [field.name for field in fields(kind)]
+def check_keys(table: Mapping[str, object], kind: type, where: str, *, tables: Sequence[str] = ()) -> None:
+    """Raises :class:`UsageError` for a key of ``table`` that is no field of the dataclass ``kind``.
+
+    ``tables`` are keys that were taken out of it, for the hint.
+    """
+    known = [field.name for field in fields(kind)] + list(tables)
     for key in table:
         if key not in known:
             nearest = difflib.get_close_matches(key.replace("-", "_"), known, n=1)
@@ -104,7 +108,7 @@ def _from_pyproject(file: Path) -> Project:
     budgets = table.pop("budget", [])
     if not isinstance(budgets, list) or not all(isinstance(budget, dict) for budget in budgets):
         raise UsageError(f"budget in {where} is not a list of tables", hint="begin each with [[tool.vramdoc.budget]]")
-    check_keys(table, Settings, where)
+    check_keys(table, Settings, where, tables=("budget",))
     settings = convert(table, Settings, where)
     if settings.target is not None:
         # As a path from where the user is: that is how the report will name it.

@@ -11,15 +11,14 @@ import typer
 
 from vramdoc.assumptions import parse
 from vramdoc.cli import output, state
-from vramdoc.cli.budgets import TIMEOUT
-from vramdoc.cli.config import Settings, find_project, resolve
+from vramdoc.cli.config import TIMEOUT, Settings, find_project, resolve
 from vramdoc.cli.progress import progress_bar
 from vramdoc.errors import UsageError, VramdocError
-from vramdoc.runner.many import Outcome, Wanted
 
 if TYPE_CHECKING:
     from vramdoc.analysis.difference import Difference
     from vramdoc.analysis.footprint import Footprint
+    from vramdoc.runner.many import Outcome, Wanted
 
 FORMATS = ("text", "json", "markdown")
 
@@ -99,6 +98,8 @@ def _of_revisions(
 
 
 def _wanted(target: str, settings: Settings) -> Wanted:
+    from vramdoc.runner.many import Wanted
+
     return Wanted(
         target=target,
         gpu=settings.gpu,
