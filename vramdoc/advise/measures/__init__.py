@@ -3,11 +3,14 @@
 from vramdoc.advise.measures.free import FREE
 from vramdoc.advise.measures.model import Axis, Measure, Option, Tier
 from vramdoc.advise.measures.numerics import NUMERICS
+from vramdoc.advise.measures.sharding import SHARDING
 from vramdoc.advise.measures.speed import SPEED
 from vramdoc.advise.measures.training import TRAINING
 from vramdoc.errors import UsageError
 
-ALL: tuple[Measure, ...] = tuple(sorted((*FREE, *SPEED, *NUMERICS, *TRAINING), key=lambda measure: measure.stage))
+ALL: tuple[Measure, ...] = tuple(
+    sorted((*FREE, *SPEED, *NUMERICS, *TRAINING, *SHARDING), key=lambda measure: measure.stage)
+)
 
 _BY_NAME = {measure.name: measure for measure in ALL}
 

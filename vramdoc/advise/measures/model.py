@@ -58,6 +58,7 @@ class Measure:
     cost: str  # in time, host memory or communication
     risks: tuple[str, ...] = ()  # what could go wrong
     excludes: frozenset[str] = frozenset()  # measures of other axes that it cannot be combined with
+    needs: frozenset[str] = frozenset()  # it changes one of these, which has to be taken too; none: it stands alone
     options: tuple[Option, ...] = ()
     packages: tuple[str, ...] = ()  # any one of these has to be installed
 
