@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from tests.report.samples import GIB, MIB, gpt2, module_row
 from vramdoc.analysis.difference import Change, changes, difference, own_sizes
-from vramdoc.analysis.footprint import footprint, layer_names
+from vramdoc.analysis.footprint import footprint, function_key, layer_names
 from vramdoc.report import LineRow
 
 
@@ -43,6 +44,20 @@ def test_layers_count_together() -> None:
     assert names["blocks.0"] == "blocks.*"
     assert names["ends.1.out"] == "ends.1.out"
     assert names[""] == ""
+
+
+def test_files_have_the_same_name_on_every_machine(tmp_path: Path) -> None:
+    """A baseline is read where the repository and the packages lie elsewhere."""
+    target = str(tmp_path / "repository/models/model.py")
+    files = {
+        "model.py": "model.py",
+        str(tmp_path / "repository/layers/wide.py"): "../layers/wide.py",
+        "/opt/venv/lib/python3.11/site-packages/torch/optim/adamw.py": "torch/optim/adamw.py",
+        str(tmp_path / "repository/.venv/lib/python3.12/site-packages/x/y.py"): "x/y.py",
+        "/elsewhere/z.py": "/elsewhere/z.py",
+    }
+    rows = [replace(line("x", 1), file=file) for file in files]
+    assert [function_key(row, target) for row in rows] == [f"{name} forward" for name in files.values()]
 
 
 def test_own_sizes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -107,6 +108,19 @@ def test_finding_names_what_grew_with_a_baseline() -> None:
 def test_tolerances(tolerance: str, fails: bool) -> None:
     """Each figure is held against its own increase, to the byte."""
     assert checked(grown(), None, tolerance, before=footprint(gpt2())).passed is not fails
+
+
+def test_annotation_points_at_the_users_own_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of a package may be to blame, but a build system shows only files of the repository."""
+    monkeypatch.chdir(tmp_path)
+    report = gpt2()
+    package = replace(report.lines[0], file=str(tmp_path / ".venv/lib/python3.11/site-packages/x.py"), line=7)
+    beside = replace(report.lines[0], file=str(tmp_path / "layers/wide.py"), line=9)
+    (finding,) = checked(replace(report, lines=(package, beside)), "8GiB").findings
+    assert finding.line is not None
+    assert (finding.line.line, finding.file, finding.file_line) == (7, "layers/wide.py", 9)
+    (finding,) = checked(replace(report, lines=(package,)), "8GiB").findings
+    assert (finding.file, finding.file_line) == ("sample_models/gpt2.py", 1)
 
 
 def test_nothing_grew() -> None:

@@ -14,14 +14,30 @@ from vramdoc.runner.many import Wanted
 from vramdoc.runner.revisions import checked_out, parse_range, profile_revisions
 
 MODEL = """
+import sys
+from pathlib import Path
+sys.path.append(str(Path(__file__).parent.parent / "layers"))
+
 from torch import nn, zeros
 from sizes import WIDTH
+from wide import Wide
 
 def build_model():
-    return nn.Linear(WIDTH, WIDTH, bias=False)
+    return Wide(WIDTH)
 
 def make_batch(batch_size):
     return zeros(batch_size, WIDTH)
+"""
+LAYERS = """
+from torch import nn
+
+class Wide(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = nn.Linear(width, width, bias=False)
+
+    def forward(self, x):
+        return self.inner(x).exp()
 """
 
 
@@ -40,6 +56,8 @@ def repository(tmp_path: Path) -> Path:
     git(root, "init", "-q")
     (root / ".gitattributes").write_text("models/sizes.py export-ignore\n")
     (models / "model.py").write_text(MODEL)
+    (root / "layers").mkdir()
+    (root / "layers/wide.py").write_text(LAYERS)
     for width in (512, 1024):
         (models / "sizes.py").write_text(f"WIDTH = {width}\n")
         git(root, "add", "-A")
@@ -60,12 +78,11 @@ def test_each_revision_by_itself(repository: Path, monkeypatch: pytest.MonkeyPat
     """The figures are those of each revision's own files, imported ones too, and nothing of the user's is touched."""
     monkeypatch.chdir(repository / "models")
     before = everything(repository)
-    outcomes = profile_revisions(["HEAD~1", "HEAD"], Wanted(target="model.py", gpu="a100-40"))
-    assert [outcome.categories["parameters"] for outcome in outcomes if isinstance(outcome, Report)] == [
-        512 * 512 * 4,
-        1024 * 1024 * 4,
-    ]
-    assert {outcome.target for outcome in outcomes if isinstance(outcome, Report)} == {"model.py"}
+    reports = profile_revisions(["HEAD~1", "HEAD"], Wanted(target="model.py", gpu="a100-40"))
+    first, second = (report for report in reports if isinstance(report, Report))
+    assert (first.categories["parameters"], second.categories["parameters"]) == (512 * 512 * 4, 1024 * 1024 * 4)
+    assert first.target == second.target == "model.py"
+    assert first.lines[0].file == second.lines[0].file == str(repository / "layers/wide.py")
     assert everything(repository) == before
 
 

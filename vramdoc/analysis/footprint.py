@@ -5,12 +5,16 @@ A line is known by its file, function and code, not by its number; the layers of
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path, PurePath
 
 from vramdoc.report import LineRow, ModuleRow, Report
 
+_SITE_PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
 LEAST_SHARE = 0.001
 """Of the allocated peak: what a source line must hold to be kept."""
 
@@ -46,13 +50,13 @@ def footprint(report: Report) -> Footprint:
         categories={name: size for name, size in report.categories.items() if size},
         phases={phase.name: phase.peak_bytes for phase in report.phases},
         modules=_modules(report.modules),
-        lines=_lines(report.lines, least=report.peak.allocated_bytes * LEAST_SHARE),
+        lines=_lines(report, least=report.peak.allocated_bytes * LEAST_SHARE),
     )
 
 
-def function_key(row: LineRow) -> str:
-    """The key of the function that ``row`` is in."""
-    return f"{row.file} {row.function}"
+def function_key(row: LineRow, target: str) -> str:
+    """The key of the function that ``row`` is in, of a report on ``target``: the same on every machine."""
+    return f"{_portable(row.file, target)} {row.function}"
 
 
 def layer_names(modules: Iterable[ModuleRow]) -> dict[str, str]:
@@ -88,9 +92,20 @@ def _modules(rows: tuple[ModuleRow, ...]) -> dict[str, int]:
     return dict(sizes)
 
 
-def _lines(rows: tuple[LineRow, ...], *, least: float) -> dict[str, dict[str, int]]:
+def _portable(file: str, target: str) -> str:
+    """``file`` from its package on, or from the target's folder; as it is where it has nothing to do with either."""
+    if not PurePath(file).is_absolute():
+        return PurePath(file).as_posix()
+    packaged = _SITE_PACKAGES.sub("", file)
+    folder = Path(target).resolve().parent
+    if packaged != file or os.path.commonpath([file, folder]) == folder.anchor:
+        return PurePath(packaged).as_posix()
+    return PurePath(os.path.relpath(file, folder)).as_posix()
+
+
+def _lines(report: Report, *, least: float) -> dict[str, dict[str, int]]:
     sizes: dict[str, Counter[str]] = defaultdict(Counter)
-    for row in rows:
-        sizes[function_key(row)][row.code] += row.bytes
+    for row in report.lines:
+        sizes[function_key(row, report.target)][row.code] += row.bytes
     kept = {key: {code: size for code, size in codes.items() if size >= least} for key, codes in sizes.items()}
     return {key: codes for key, codes in kept.items() if codes}

@@ -25,14 +25,20 @@ class Blame:
 def blame(report: Report, now: Footprint, difference: Difference | None, *, within: str = "") -> Blame:
     """What grew most over the baseline, or without one what is largest; ``within`` keeps to one module and below."""
     lines = _lines(report, difference)
-    folder = PurePath(from_here(report.target)).parent
-    own = next((line for line in lines if PurePath(line.file).is_relative_to(folder)), None)
+    own = next((line for line in lines if _is_own(line.file, report.target)), None)
     return Blame(
         module=_module(now, difference, within),
         line=lines[0] if lines else None,
         file=own.file if own is not None else from_here(report.target),
         file_line=own.line if own is not None else 1,
     )
+
+
+def _is_own(file: str, target: str) -> bool:
+    """Whether ``file`` is a part of the user's own code: below the target's or the current folder, and no package."""
+    path = PurePath(file)
+    below = not path.is_absolute() or path.is_relative_to(PurePath(from_here(target)).parent)
+    return below and not {"site-packages", "dist-packages"} & set(path.parts)
 
 
 def from_here(path: str) -> str:
@@ -69,7 +75,7 @@ def _lines(report: Report, difference: Difference | None) -> list[LineBlame]:
         return [_line(row, folder, row.bytes, None) for row in report.lines]
     rows: dict[tuple[str, str], LineRow] = {}
     for row in report.lines:  # largest first: of two equal lines in one function the larger is named
-        rows.setdefault((function_key(row), row.code), row)
+        rows.setdefault((function_key(row, report.target), row.code), row)
     return [_line(rows[change.function, change.code], folder, change.after, change.grown) for change in grown]
 
 

@@ -151,7 +151,20 @@ def _profile(wanted: Wanted, root: Path, folder: Path | None) -> Outcome:
         return WorkerError(
             f"the process that profiles {wanted.target} ended with status {done.returncode}", hint="see above"
         )
-    return answer.report or _as_exception(answer.error)
+    return _moved(answer.report, folder, root) if answer.report is not None else _as_exception(answer.error)
+
+
+def _moved(report: Report, folder: Path, root: Path) -> Report:
+    """``report`` with the files of the checkout called as they are in the user's tree, so that runs compare."""
+
+    def name(file: str) -> str:
+        return str(root / Path(file).relative_to(folder)) if Path(file).is_relative_to(folder) else file
+
+    return replace(
+        report,
+        lines=tuple(replace(row, file=name(row.file)) for row in report.lines),
+        largest=tuple(replace(block, file=name(block.file)) for block in report.largest),
+    )
 
 
 def _environment(root: Path, folder: Path) -> dict[str, str]:
