@@ -16,7 +16,15 @@ from torch import nn
 
 from vramdoc import nullgpu
 from vramdoc.report import Device
-from vramdoc.report.measurement import Applied, Attributed, Measurement, OutOfMemory, RepeatedBlocks, Request
+from vramdoc.report.measurement import (
+    Applied,
+    Attributed,
+    Measurement,
+    OutOfMemory,
+    Place,
+    RepeatedBlocks,
+    Request,
+)
 from vramdoc.report.operations import Operation
 from vramdoc.worker import load, measures, userland
 from vramdoc.worker.attribution import attribute
@@ -24,6 +32,7 @@ from vramdoc.worker.blocks import find_blocks
 from vramdoc.worker.initialisers import SkipInitialisers
 from vramdoc.worker.operations import OperationRecorder
 from vramdoc.worker.phases import PhaseTracker, alloc_retries
+from vramdoc.worker.ranks import World, install
 from vramdoc.worker.recording import Recorder, tensors_in
 from vramdoc.worker.training import Training, split, to_device
 from vramdoc.worker.values import ValueShadow
@@ -55,6 +64,8 @@ class _Run:
 
 def measure(request: Request, *, null: bool, progress: Progress) -> Measurement:
     """Runs ``request`` in this process, which must be fresh. Raises the user's failures as ``TargetError``."""
+    if request.place is not None:
+        _take_place(request.place)
     path = Path(request.target)
     torch.manual_seed(0)
     recorder = Recorder() if request.attributed else None
@@ -78,6 +89,13 @@ def measure(request: Request, *, null: bool, progress: Progress) -> Measurement:
             out_of_memory = OutOfMemory(message=str(error), phase=run.phases.phase, step=run.phases.step)
             run.phases.close()
     return _result(run, path, context_bytes, shadow, out_of_memory, null=null)
+
+
+def _take_place(place: Place) -> None:
+    """Makes this process the rank at ``place``, on its own of the null GPUs of its machine."""
+    world = World(rank=place.rank, size=place.world_size, local_size=place.local_size)
+    install(world)
+    torch.cuda.set_device(world.local_rank)
 
 
 def _start_context() -> int:

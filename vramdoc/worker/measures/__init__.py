@@ -1,6 +1,6 @@
 """Measures applied to a live training loop: each is one function that changes a ``Training``."""
 
-from vramdoc.worker.measures import activations, kernels, offload, optimizers, precision, step, trainable
+from vramdoc.worker.measures import activations, kernels, offload, optimizers, precision, sharding, step, trainable
 from vramdoc.worker.measures.registry import apply, measure
 
-__all__ = ["activations", "apply", "kernels", "measure", "offload", "optimizers", "precision", "step", "trainable"]
+__all__ = ["activations", "apply", "kernels", "measure", "offload", "optimizers", "precision", "sharding", "step", "trainable"]

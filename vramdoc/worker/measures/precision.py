@@ -22,7 +22,7 @@ instructions)."""
 @measure("bf16_autocast")
 def bf16_autocast(training: Training) -> None:
     """Matrix products and convolutions in bf16, over fp32 weights."""
-    _require_bf16()
+    require_bf16()
     _autocast(training, "bf16_autocast", torch.bfloat16)
 
 
@@ -109,7 +109,7 @@ def _autocast_forbidden() -> Iterator[None]:
 @measure("bf16_parameters")
 def bf16_parameters(training: Training) -> None:
     """Parameters, and with them gradients, optimizer state and activations, in bf16."""
-    _require_bf16()
+    require_bf16()
 
     def make(model: nn.Module) -> Snippet:
         dtypes = {parameter.dtype for parameter in model.parameters() if parameter.is_floating_point()}
@@ -133,7 +133,8 @@ def make_batch(batch_size):
     on_model(training, make)
 
 
-def _require_bf16() -> None:
+def require_bf16() -> None:
+    """Raises :class:`MeasureError` where the GPU has no bf16."""
     capability = torch.cuda.get_device_capability()
     if capability < _FIRST_WITH_BF16:
         raise MeasureError(
