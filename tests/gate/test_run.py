@@ -10,7 +10,18 @@ import pytest
 import vramdoc
 from tests.report.samples import gpt2
 from vramdoc.errors import ReportError, TargetError, UsageError
-from vramdoc.gate import Baseline, CheckResult, Fault, encode_baseline, footprint
+from vramdoc.gate import (
+    Baseline,
+    Budget,
+    CheckResult,
+    Conditions,
+    Fault,
+    Job,
+    encode_baseline,
+    footprint,
+    parse_tolerance,
+    run_checks,
+)
 from vramdoc.report import Report, encode
 from vramdoc.report.findings import Checked
 from vramdoc.runner import many
@@ -61,6 +72,20 @@ def test_target_is_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "profile", broken)
     with pytest.raises(TargetError, match="no model"):
         vramdoc.check("model.py", budget="22GiB")
+
+
+def test_tolerance_for_a_module_of_one_model() -> None:
+    """It is about the models that have the module; where none has it, every check says so."""
+    other = replace(gpt2(), modules=(replace(gpt2().modules[0], name="convolutions"),))
+    jobs = [Job(budget=Budget(name=name, limit=None), subject=report) for name, report in (("a", gpt2()), ("b", other))]
+    baseline = Baseline(entries={"a": footprint(gpt2()), "b": footprint(other)})
+
+    def made(tolerance: str) -> list[bool]:
+        conditions = Conditions(baseline=baseline, tolerances=(parse_tolerance(tolerance),))
+        return [check.fault is None for check in run_checks(jobs, conditions).checks]
+
+    assert made("convolutions:0") == [True, True]
+    assert made("convulsions:0") == [False, False]
 
 
 def test_what_cannot_be_checked(tmp_path: Path) -> None:

@@ -100,8 +100,13 @@ def _figure(case: _Case, tolerance: Tolerance, of: Footprint) -> int:
     return of.modules.get(name, 0)
 
 
+def modules_of(now: Footprint, before: Footprint | None) -> set[str]:
+    """The modules that a tolerance may name: those of now, and those that there were."""
+    return {*now.modules, *(before.modules if before is not None else ())}
+
+
 def _check_module(case: _Case, name: str) -> None:
-    known = case.now.modules.keys() | (case.change.before.modules.keys() if case.change is not None else set())
+    known = modules_of(case.now, case.change.before if case.change is not None else None)
     if name in known:
         return
     together = layer_names(case.report.modules).get(name)

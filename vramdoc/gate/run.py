@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from vramdoc.analysis.footprint import footprint
 from vramdoc.errors import ReportError, UsageError, VramdocError
 from vramdoc.gate.amounts import parse_limit, parse_metric, parse_tolerance
 from vramdoc.gate.baseline import Baseline, read_baseline
 from vramdoc.gate.blame import from_here
-from vramdoc.gate.evaluate import evaluate
+from vramdoc.gate.evaluate import evaluate, modules_of
 from vramdoc.gate.model import Advisor, Budget, Tolerance, no_advice
 from vramdoc.report import Report, decode
 from vramdoc.report.findings import Checked, CheckResult, Fault
@@ -50,9 +51,32 @@ def run_checks(
 ) -> CheckResult:
     """Makes ``jobs`` and returns their results in the same order; one that fails does not stop the others."""
     outcomes = outcomes_of(jobs, at_once=at_once, progress=progress)
+    pairs = list(zip(jobs, outcomes, strict=True))
+    known = [_modules(job, outcome, conditions) for job, outcome in pairs]
+    somewhere = set().union(*known)
     return CheckResult(
-        checks=tuple(_checked(job, outcome, conditions) for job, outcome in zip(jobs, outcomes, strict=True))
+        checks=tuple(
+            _checked(job, outcome, _about(conditions, modules, somewhere))
+            for (job, outcome), modules in zip(pairs, known, strict=True)
+        )
     )
+
+
+def _modules(job: Job, outcome: Outcome, conditions: Conditions) -> set[str]:
+    if not isinstance(outcome, Report):
+        return set()
+    entries = conditions.baseline.entries if conditions.baseline is not None else {}
+    return modules_of(footprint(outcome), entries.get(job.budget.name))
+
+
+def _about(conditions: Conditions, modules: set[str], somewhere: set[str]) -> Conditions:
+    """``conditions`` without tolerances for modules of other models; one that no model has stays, as the error it is."""
+    kept = [
+        tolerance
+        for tolerance in conditions.tolerances
+        if tolerance.kind != "module" or tolerance.name in modules or tolerance.name not in somewhere
+    ]
+    return replace(conditions, tolerances=tuple(kept))
 
 
 def outcomes_of(
