@@ -70,7 +70,7 @@ def _modules(job: Job, outcome: Outcome, conditions: Conditions) -> set[str]:
 
 
 def _about(conditions: Conditions, modules: set[str], somewhere: set[str]) -> Conditions:
-    """``conditions`` without tolerances for modules of other models; one that no model has stays, as the error it is."""
+    """``conditions`` less tolerances for modules of other models; one that no model has stays, as the error it is."""
     kept = [
         tolerance
         for tolerance in conditions.tolerances
