@@ -82,6 +82,7 @@ def test_outcomes(ran: Ran) -> None:
         "test_steps[False]": {"PASSED"},
         "test_steps[True]": {"FAILED"},
         "test_too_few_steps": {"FAILED"},
+        "test_on_the_host": {"PASSED"},
         "test_figures": {"PASSED"},
         "test_steps_without_an_optimizer": {"PASSED"},
         "TestOfOneClass::test_reads_values": {"PASSED"},
@@ -109,7 +110,7 @@ def test_failure_says_what_broke_by_how_much_and_where(ran: Ran) -> None:
     assert "held is torn down" in over
     planted = ran.section("test_planted_scores")
     # Before the model runs there are its parameters and the batch: 2 and 4 MiB.
-    assert re.search(r"at the peak +backward \(peaks: load 6\.0 MiB, forward .*, backward .*, optimizer ", planted)
+    assert re.search(r"at the peak +backward \(peaks: build 6\.0 MiB, forward .*, backward .*, optimizer ", planted)
     assert re.search(r"by category .*\binputs 4\.0 MiB, .*\bparameters 2\.0 MiB", planted)
     assert re.search(r"by module .* (up|down)  Linear\n", planted)
     assert re.search(r"\d+\.\d MiB +net\.py:\d+ +scores = hidden\.float\(\) \* hidden +# PLANTED", planted)
@@ -151,6 +152,7 @@ def test_tools_of_the_suite(ran: Ran) -> None:
     properties = {item.get("name"): item.get("value") for item in case.iter("property")}
     assert properties["vram_peak_allocated_bytes"] == str(12 * MIB)
     assert "UserWarning: from the test" in ran.output
+    assert ran.output.count("PytestWarning: limit_vram says nothing: the test took no GPU memory") == 1
 
 
 def test_ini_file(tmp_path: Path) -> None:
@@ -158,12 +160,15 @@ def test_ini_file(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\nvram_all = true\nvram_limit = 1MiB\nvram_gpu = l4\n")
     (tmp_path / "test_it.py").write_text(
         "import torch\n"
+        # A GPU that is used at import cannot be forked: each run takes a process of its own.
+        "NAME = torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'\n"
         "def test_it():\n"
-        "    assert torch.cuda.get_device_name() == 'NVIDIA L4'\n"
+        "    assert NAME == torch.cuda.get_device_name() == 'NVIDIA L4'\n"
         "    torch.empty(2**20, device='cuda')\n"
     )
     ran = run_pytest(tmp_path, "--vram-limit=3MiB", "--vram-json=figures.json")
     assert ran.outcomes == {"test_it": {"FAILED"}}, ran.output
+    assert re.search(r"by line +4\.0 MiB +test_it\.py:5 ", ran.output)
     assert "peaks at 4.0 MiB, which is 1.0 MiB over the limit of 3.0 MiB (allocated, l4)" in ran.output
     assert ran.figures["test_it"]["peak_allocated_bytes"] == 4 * MIB
 
@@ -197,6 +202,28 @@ def test_nonsense_under_xdist(tmp_path: Path) -> None:
     ran = run_pytest(tmp_path, "-n1")
     assert ran.outcomes == {"test_it": {"ERROR"}}
     assert "limit_vram says no limit" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("__version__ = '2.14.1+cpu'\ncuda = None", "torch 2.14.1+cpu is a build without CUDA"),
+        (
+            "__version__ = '2.0'\ncuda = '11.8'",
+            "torch 2.0 was built with CUDA 11.8; the null GPU covers CUDA 12 and 13",
+        ),
+    ],
+)
+def test_without_a_fitting_torch(tmp_path: Path, version: str, message: str) -> None:
+    """The test does not fail for what it holds: it is an error that says what is missing."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("")
+    (tmp_path / "torch" / "version.py").write_text(version)
+    (tmp_path / "test_it.py").write_text('import pytest\n@pytest.mark.limit_vram("1GiB")\ndef test_it(): ...\n')
+    ran = run_pytest(tmp_path)
+    assert ran.outcomes == {"test_it": {"ERROR"}}
+    assert message in ran.output
+    assert "Traceback" not in ran.output
 
 
 def test_costs_nothing_where_unused() -> None:

@@ -80,6 +80,7 @@ class Reply:
     """One line back. ``done`` or ``problem`` ends an order; the rest comes before it."""
 
     ready: bool = False
+    exclusive: bool = False  # ready, for one order only: test modules use CUDA at import, and no fork could after it
     report: dict[str, Any] | None = None  # pytest's own serialised report of one phase
     warned: Warned | None = None
     figures: Figures | None = None

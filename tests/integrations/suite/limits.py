@@ -72,6 +72,11 @@ def test_too_few_steps() -> None:
     train(Net().cuda(), 2)
 
 
+@pytest.mark.limit_vram("1GiB")
+def test_on_the_host() -> None:
+    Net()(torch.randn(2, WIDTH))
+
+
 def test_figures(vram: Any) -> None:
     warnings.warn("from the test", UserWarning, stacklevel=1)
     mebibytes(64)
@@ -79,9 +84,9 @@ def test_figures(vram: Any) -> None:
     model = Net().cuda()
     mebibytes(128)
     train(model, 3)
-    with pytest.raises(LookupError, match="there were load, forward, backward, optimizer, after_step"):
+    with pytest.raises(LookupError, match="there were build, forward, backward, optimizer, after_step"):
         vram.phase("lunch")
-    assert vram.peak_bytes == vram.phase("load").peak_bytes == (128 + 2) * MIB
+    assert vram.peak_bytes == vram.phase("build").peak_bytes == (128 + 2) * MIB
     assert vram.categories["parameters"] == 2 * MIB
     assert sum(vram.categories.values()) == vram.peak_bytes
     assert vram.growth_bytes == 0

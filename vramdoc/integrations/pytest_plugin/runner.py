@@ -80,7 +80,6 @@ class NullGpuRunner:
         environment = nullgpu.environment(gpu)  # checks what is installed
         build = nullgpu.torch_build()
         assert build is not None, "the environment has checked it"
-        zygote = self._start(environment)
         order = Order(
             nodeid=item.nodeid,
             null_gpu=nullgpu.configuration(gpu, build, limited=True),
@@ -89,13 +88,20 @@ class NullGpuRunner:
         )
         with shared_coverage() as coverage:
             order = replace(order, coverage=coverage)
-            outcome = _Outcome(self._config, zygote, order)
+            outcome = self._ask(order, environment)
             if outcome.figures and outcome.figures.unknown_reads:
                 order = replace(order, shadowed=True)
-                outcome = _Outcome(self._config, zygote, order)
+                outcome = self._ask(order, environment)
             if outcome.figures and outcome.figures.over and not order.attributed:
-                outcome.explain(_Outcome(self._config, zygote, replace(order, attributed=True)).figures)
+                outcome.explain(self._ask(replace(order, attributed=True), environment).figures)
         return outcome.finish(terms)
+
+    def _ask(self, order: Order, environment: Mapping[str, str]) -> _Outcome:
+        zygote = self._start(environment)
+        outcome = _Outcome(self._config, zygote, order)
+        if zygote.exclusive:
+            self._close()
+        return outcome
 
     def _start(self, environment: Mapping[str, str]) -> Zygote:
         """The process that runs the tests, started by the first of them; it serves every kind of GPU."""

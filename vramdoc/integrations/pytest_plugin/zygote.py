@@ -22,7 +22,10 @@ _TAIL = 4000
 
 
 class Zygote:
-    """A running process; :meth:`run` has it run one test. :meth:`close` ends it and what it started."""
+    """A running process; :meth:`run` has it run one test. :meth:`close` ends it and what it started.
+
+    Where ``exclusive``, it serves a single order, on the GPU of its environment.
+    """
 
     def __init__(self, setup: Setup, environment: Mapping[str, str]) -> None:
         orders, self._orders = os.pipe()
@@ -47,23 +50,21 @@ class Zygote:
         os.close(replies)
         self._send(setup)
         try:
-            for reply in self._receive():
-                if reply.ready:
-                    break
+            self.exclusive = next(reply.exclusive for reply in self._receive() if reply.ready)
         except WorkerError:
             self.close()
             raise
 
     def run(self, order: Order) -> Iterator[Reply]:
-        """Has the test run; its replies, without the one that ends them. Raises :class:`WorkerError`."""
+        """Has the test run; its replies. Raises :class:`WorkerError`."""
         self._output_before = os.fstat(self._output.fileno()).st_size
         self._send(order)
         for reply in self._receive():
             if reply.problem:
                 raise WorkerError(reply.problem + self._tail())
+            yield reply
             if reply.done:
                 return
-            yield reply
 
     def close(self) -> None:
         """Ends the process at once: none of its plugins may write the reports that are this process's to write."""

@@ -31,8 +31,8 @@ def main(arguments: list[str]) -> int:
     from vramdoc.worker.testing.child import Child
     from vramdoc.worker.testing.forks import safe_to_fork
 
-    with safe_to_fork(torch) as after_fork:
-        child = Child(setup, orders, replies, after_fork)
+    with safe_to_fork(torch) as before_test:
+        child = Child(setup, orders, replies, before_test)
         # --no-cov: the process that asks measures coverage, and has the tests' share sent to it.
         without = ["--no-cov"] if _has_plugin("pytest_cov") else []
         return pytest.main([*setup.arguments, *without], plugins=[child])

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 import pytest
@@ -43,12 +43,12 @@ class Child:
 
     __name__ = NAME  # pytest registers it under this, so that vramdoc's other plugin knows to stand aside
 
-    def __init__(self, setup: Setup, orders: BinaryIO, replies: int, after_fork: Callable[[], None]) -> None:
+    def __init__(self, setup: Setup, orders: BinaryIO, replies: int, before_test: Callable[[], None]) -> None:
         self.vram: Vram  # of the test that runs
         self._setup = setup
         self._orders = orders
         self._replies = replies
-        self._after_fork = after_fork
+        self._before_test = before_test
         self._items: dict[str, pytest.Item] = {}
         self._problems: dict[str, str] = {}  # node id of a collector -> why it failed
         self._serving = False
@@ -78,7 +78,7 @@ class Child:
         if factory is not None and self._setup.basetemp:
             # One folder for all forks, in which each takes new numbers: none may clear it for the others.
             factory._basetemp = Path(self._setup.basetemp)
-        self._send(Reply(ready=True))
+        self._send(Reply(ready=True, exclusive=torch.cuda.is_initialized()))
         for line in self._orders:
             self._serve(msgspec.json.decode(line, type=Order))
         return True
@@ -90,12 +90,10 @@ class Child:
             self._send(Reply(problem=f"{order.nodeid} was not found by the pytest process on the null GPU{errors}"))
             return
         if torch.cuda.is_initialized():
-            hint = "do so in fixtures and tests"
-            self._send(Reply(problem=f"a test module or conftest.py uses CUDA while it is imported: {hint}"))
-            return
+            self._run_and_exit(item, order, forked=False)
         pid = os.fork()
         if pid == 0:
-            self._run_and_exit(item, order)
+            self._run_and_exit(item, order, forked=True)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status < 0:
             self._send(Reply(problem=f"the test's process died of {signal.Signals(-status).name}"))
@@ -104,16 +102,17 @@ class Child:
         else:
             self._send(Reply(done=True))
 
-    def _run_and_exit(self, item: pytest.Item, order: Order) -> None:
+    def _run_and_exit(self, item: pytest.Item, order: Order, *, forked: bool) -> NoReturn:
         status = 1
         try:
-            self._after_fork()
-            apply(order.null_gpu)
+            self._before_test()
+            if forked:
+                apply(order.null_gpu)
             with _coverage(order.coverage), Vram(order, item.config.rootpath) as self.vram:
                 self._serving = True
                 item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
                 self._serving = False
-            self._send(Reply(figures=self.vram.figures))
+            self._send(Reply(figures=self.vram.figures, done=not forked))
             status = 0
         except BaseException:  # noqa: BLE001 - the end of a forked process: nothing may run on in it
             import traceback
@@ -125,7 +124,7 @@ class Child:
             os._exit(status)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_runtest_call(self) -> Generator[None, object, object]:
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Measures the call, and fails it like a failed test where it took too much."""
         self.vram.start_call()
         try:
@@ -140,6 +139,8 @@ class Child:
         failure = self.vram.verdict()
         if failure:
             pytest.fail(failure, pytrace=False)
+        if self.vram.peak_bytes == 0 and item.get_closest_marker("limit_vram"):
+            item.warn(pytest.PytestWarning("limit_vram says nothing: the test took no GPU memory"))
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

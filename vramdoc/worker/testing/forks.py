@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def safe_to_fork(torch: ModuleType) -> Iterator[Callable[[], None]]:
-    """While test modules are imported; yields what a forked child calls first.
+    """While test modules are imported; yields what is called before a test runs, in the fork.
 
     Modules ask at import whether there is a GPU. The question to the driver would end CUDA for every child
     (``poison_fork`` in torch/csrc/cuda/Module.cpp), so it is answered here. And a pool of OpenMP threads does not
@@ -26,10 +26,10 @@ def safe_to_fork(torch: ModuleType) -> Iterator[Callable[[], None]]:
     import torch.optim
     import torch.utils.checkpoint
 
-    def after_fork() -> None:
+    def before_test() -> None:
         bindings._cuda_getDeviceCount = device_count
         torch.set_num_threads(threads)
         # What the fork shares stays shared: a collection does not write to the objects that are there now.
         gc.freeze()
 
-    yield after_fork
+    yield before_test

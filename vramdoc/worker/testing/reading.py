@@ -35,7 +35,7 @@ def read(recording: Recording, peak_bytes: int, root: Path) -> Reading:
         if step >= _CALL:
             peaks[step, phase] = max(total, peaks.get((step, phase), 0))
             ends[step, phase] = total
-    step, phase = max(peaks, key=lambda key: peaks[key], default=(_CALL, "load"))
+    step, phase = max(peaks, key=lambda key: peaks[key], default=(_CALL, "build"))
     attributed = attribute(recording, step=step, root=root)
     categories = dict(attributed.categories)
     categories["rounding"] += peak_bytes - sum(categories.values())
@@ -81,7 +81,7 @@ def left_behind(recording: Recording, root: Path) -> tuple[LineRow, ...]:
 def _totals(events: list[dict[str, Any]]) -> Iterator[tuple[int, int, str, int]]:
     """At each event: its index, step, phase, and the bytes that are allocated after it."""
     live: dict[int, int] = {}
-    step, phase, total = 0, "load", 0
+    step, phase, total = 0, "build", 0
     for index, event in enumerate(events):
         action, address = event["action"], event.get("addr", 0)
         if action == "alloc":

@@ -98,7 +98,7 @@ class Vram:
         return self._read().phases
 
     def phase(self, name: str) -> Phase:
-        """``load`` (until a model runs), ``forward`` (with the loss), ``backward``, ``optimizer`` or ``after_step``.
+        """``build`` (until a model runs), ``forward`` (with the loss), ``backward``, ``optimizer`` or ``after_step``.
 
         Raises :class:`LookupError` for a phase that there was not.
         """

@@ -34,7 +34,7 @@ class Watch:
         self._models: list[nn.Module] = []
         self._depth = 0  # of module calls
         self._in_backward = False
-        self._phase, self._step = "load", 0
+        self._phase, self._step = "build", 0
         self._changes: list[tuple[int, str]] = []  # events before it, mark
         self._undo: list[Callable[[], None]] = []
 
@@ -58,6 +58,8 @@ class Watch:
         ]
         self._undo = [hook.remove for hook in hooks]
         self._undo.append(lambda: setattr(torch.autograd, "backward", backward))
+        # Not "load", of which an attribution names no lines: there it is a target's build_model, here the test's own.
+        self._enter("build")
         return self
 
     def __exit__(
@@ -68,7 +70,7 @@ class Watch:
 
     def start_call(self) -> None:
         """The test's own code begins: what came before is step 0."""
-        self._enter("load", step=1)
+        self._enter("build", step=1)
 
     def begin_step(self) -> None:
         """A step begins, or goes on with another forward."""
