@@ -14,7 +14,8 @@ REPLICATED = frozenset({"ddp", "zero1"})
 """Strategies whose ranks hold all parameters and gradients, in DistributedDataParallel."""
 
 _BATCH = "each GPU takes the batch of one: the effective batch grows with the number of GPUs"
-_PLAIN_PARAMETERS = frozenset({"offload_parameters", "adam_8bit"})
+_PLAIN_PARAMETERS = frozenset({"offload_parameters", "adam_8bit", "adafactor"})
+"""What does not take shards (Adafactor: of torch 2.14), or shards by itself."""
 _DTENSOR_RISKS = (
     _BATCH,
     "parameters become DTensors: code that looks at their shapes or changes them has to know",

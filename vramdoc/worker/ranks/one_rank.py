@@ -23,7 +23,7 @@ from torch.distributed import distributed_c10d as c10d
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from vramdoc.errors import UsageError
-from vramdoc.worker.ranks import finished, objects, zero
+from vramdoc.worker.ranks import finished, foreach, objects, zero
 from vramdoc.worker.ranks.patching import leave_groups, replace, replace_collective, variables
 from vramdoc.worker.ranks.store import PeerlessStore
 from vramdoc.worker.ranks.world import QUIET_NCCL, World
@@ -52,6 +52,7 @@ def acting_as(world: World) -> Iterator[None]:
         replace(stack, dist, "TCPStore", partial(PeerlessStore, size=world.size))
         replace_collective(stack, "monitored_barrier", _monitored_barrier)
         finished.install(stack)
+        foreach.install(stack)
         objects.install(stack, _carry)
         zero.install(stack, _exchange_state)
         stack.callback(leave_groups)
