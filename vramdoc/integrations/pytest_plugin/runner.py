@@ -111,8 +111,10 @@ class NullGpuRunner:
             raise self._broken
         factory: Any = getattr(self._config, "_tmp_path_factory", None)
         basetemp = str(factory.mktemp("vramdoc")) if factory is not None else None
+        # This process measures coverage, and has the tests' share sent to it.
+        without_coverage = ["--no-cov"] if self._config.pluginmanager.has_plugin("pytest_cov") else []
         setup = Setup(
-            arguments=tuple(map(str, self._config.invocation_params.args)),
+            arguments=(*map(str, self._config.invocation_params.args), *without_coverage),
             files=self._files,
             path=tuple(sys.path),
             basetemp=basetemp,

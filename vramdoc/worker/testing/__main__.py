@@ -33,15 +33,7 @@ def main(arguments: list[str]) -> int:
 
     with safe_to_fork(torch) as before_test:
         child = Child(setup, orders, replies, before_test)
-        # --no-cov: the process that asks measures coverage, and has the tests' share sent to it.
-        without = ["--no-cov"] if _has_plugin("pytest_cov") else []
-        return pytest.main([*setup.arguments, *without], plugins=[child])
-
-
-def _has_plugin(module: str) -> bool:
-    from importlib.metadata import entry_points
-
-    return any(point.module.partition(".")[0] == module for point in entry_points(group="pytest11"))
+        return pytest.main(list(setup.arguments), plugins=[child])
 
 
 if __name__ == "__main__":

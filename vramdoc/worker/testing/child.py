@@ -62,6 +62,12 @@ class Child:
         config.option.basetemp = None
         config.args = list(self._setup.files)
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Keeps the terminal to the tests and to the asking process, where tests print directly."""
+        if self._setup.live_output:
+            config.pluginmanager.unregister(name="terminalreporter")
+
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Keeps every test, also what an option or a plugin leaves out afterwards: who asks has selected."""
         self._items[item.nodeid] = item
