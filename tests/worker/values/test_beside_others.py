@@ -81,6 +81,8 @@ def test_shadows_work_beside_ranks_wrappers_and_modes(on_null_gpu: Callable[...,
 
 
 KERNELS = """
+import os
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # one kernel: a pool of compilers would take longer to start
 import torch
 import triton
 import triton.language as tl

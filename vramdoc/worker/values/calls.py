@@ -14,19 +14,13 @@ _WRITES_ALL = frozenset(
     "aten." + name
     for name in (
         "fill_", "zero_", "copy_", "uniform_", "normal_", "random_", "bernoulli_", "exponential_", "geometric_",
-        "cauchy_", "log_normal_", "_foreach_zero_", "_foreach_copy_", "eye_", "set_data",
+        "cauchy_", "log_normal_", "_foreach_zero_", "_foreach_copy_",
     )
 )  # fmt: skip
 """In-place operators whose result does not depend on what was there."""
 
-_LEAVES_UNWRITTEN = frozenset(
-    "aten." + name
-    for name in (
-        "empty", "empty_strided", "empty_like", "new_empty", "new_empty_strided", "empty_permuted",
-        "set_", "resize_", "resize_as_", "record_stream", "_resize_output_",
-    )
-)  # fmt: skip
-"""Operators that make or reshape memory without writing to it."""
+_ONLY_RESHAPES = frozenset({"aten.set_", "aten.resize_", "aten.resize_as_", "aten._resize_output_"})
+"""Operators that change which memory a tensor sees, and not what is in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +30,7 @@ class Operator:
     name: str  # "aten.nonzero", the same for all its overloads
     writes: tuple[tuple[int, str], ...]  # position and name of every argument that is written to
     writes_all: bool  # nothing that was in the written arguments remains
-    touches_values: bool  # False for views and for memory that is left unwritten
+    touches_values: bool  # False where it only changes which memory a tensor sees
     is_random: bool  # draws from the random generator
     is_foreach: bool  # takes lists of tensors and treats them one by one
 
@@ -51,12 +45,11 @@ def operator(func: OpOverload) -> Operator:
         for position, argument in enumerate(schema.arguments)
         if argument.alias_info is not None and argument.alias_info.is_write
     ]
-    is_view = not written and any(result.alias_info is not None for result in schema.returns)
     return Operator(
         name=name,
         writes=tuple((position, argument.name) for position, argument in written),
         writes_all=name in _WRITES_ALL or (bool(written) and all(argument.kwarg_only for _, argument in written)),
-        touches_values=not is_view and name not in _LEAVES_UNWRITTEN,
+        touches_values=name not in _ONLY_RESHAPES,
         is_random=torch.Tag.nondeterministic_seeded in func.tags,
         is_foreach=name.startswith("aten._foreach_"),
     )
