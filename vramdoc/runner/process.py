@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self, TextIO
 
@@ -39,12 +40,14 @@ class Worker:
         requests, self._requests = os.pipe()
         self._messages, messages = os.pipe()
         self._buffer = b""
+        # Compiled code must not depend on what earlier runs left in a cache, or the same commit gives other bytes.
+        self._scratch = TemporaryDirectory(prefix="vramdoc-", ignore_cleanup_errors=True)
         self.broken = False  # it is gone or does not answer: no further request will be served
         # -P: a file of the user's that is called like a module of the standard library must not take its place.
         command = [sys.executable, "-P", "-m", "vramdoc.worker", str(requests), str(messages)]
         self._process = subprocess.Popen(
             command + (["--null"] if null else []),
-            env=dict(environment),
+            env={**environment, "VRAMDOC_SCRATCH": self._scratch.name},
             pass_fds=(requests, messages),
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else None,
@@ -66,6 +69,7 @@ class Worker:
         self.kill()
         for descriptor in (self._requests, self._messages):
             os.close(descriptor)
+        self._scratch.cleanup()
 
     def kill(self) -> None:
         """Ends the processes; a thread that waits in ``measure`` then gets an error."""
