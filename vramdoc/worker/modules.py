@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,8 @@ class ModuleStack:
 
     def start(self) -> None:
         """Watches every module there is."""
+        # A compiled module's own hooks fire twice then, which the balance of entries and exits allows for.
+        warnings.filterwarnings("ignore", message=r"Using `torch.compile\(module\)` when there are global hooks")
         self._hooks = [
             _register.register_module_forward_pre_hook(self._enter),
             _register.register_module_forward_hook(self._leave, always_call=True),
