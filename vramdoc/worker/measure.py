@@ -25,7 +25,7 @@ from vramdoc.report.measurement import (
     RepeatedBlocks,
     Request,
 )
-from vramdoc.report.operations import Operation
+from vramdoc.report.operations import Collective, Operation
 from vramdoc.worker import load, measures, userland
 from vramdoc.worker.attribution import attribute
 from vramdoc.worker.blocks import find_blocks
@@ -58,6 +58,7 @@ class _Run:
     seconds: list[float] = field(default_factory=list)
     warm_up: int = 0
     operations: tuple[Operation, ...] = ()
+    collectives: tuple[Collective, ...] = ()
     retries: int | None = None  # these two as they stood before operations were recorded; None: nothing was
     unknown_reads: int | None = None
 
@@ -159,7 +160,7 @@ def _record_operations(
     operations = OperationRecorder(lambda: run.phases.phase)
     try:
         _step(run, training, model, optimizer, step, watched=operations)
-        run.operations = operations.operations()
+        run.operations, run.collectives = operations.operations(), operations.collectives()
     except torch.cuda.OutOfMemoryError:
         pass  # a step that just fits may not while it is watched: its peak stands, its operations stay unknown
     finally:
@@ -248,6 +249,7 @@ def _result(
         context_bytes=context_bytes,
         unknown_reads=unknown_reads,
         operations=run.operations,
+        collectives=run.collectives,
         warm_up_steps=counted.start,
         out_of_memory=out_of_memory,
         attributed=attributed,

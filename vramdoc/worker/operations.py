@@ -1,8 +1,8 @@
 """Records what one whole step asks of the GPU: each operation's arithmetic, bytes, data type and launches.
 
 A dispatch mode sees every operation; the kernels that torch.compile made, or that the user wrote in Triton, come by
-their launcher instead. Collectives are not recorded here. While a dispatch mode is active autograd adds gradients up
-in new tensors, so memory may differ: a recorded step is one of its own, after the peak has been read.
+their launcher instead. Collectives between ranks are counted apart. While a dispatch mode is active autograd adds
+gradients up in new tensors, so memory may differ: a recorded step is one of its own, after the peak has been read.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from vramdoc import nullgpu
 from vramdoc.errors import InstallError
-from vramdoc.report.operations import Operation, OperationKind
+from vramdoc.report.operations import Collective, Operation, OperationKind
+from vramdoc.worker import collectives
 from vramdoc.worker import operation_kinds as kinds
 
 _Row = tuple[str, str, OperationKind, str, int, int, tuple[int, ...], bool, bool]
 """What like calls share: op, phase, kind, dtype, flops, bytes, shape, channels_last, overlapped."""
-_COLLECTIVE_NAMESPACES = ("c10d", "_c10d_functional", "_c10d_functional_autograd", "symm_mem")
 _PLAIN = torch._C._disabled_torch_dispatch_impl
 _COMPILED = "torch._inductor.runtime.triton_heuristics"
 
@@ -41,6 +41,7 @@ class OperationRecorder(TorchDispatchMode):
         self._stream = torch.cuda.current_stream().cuda_stream
         self._counted = _can_count()
         self._kernels = _KernelLaunches(self._kernel)
+        self._collectives = collectives.CollectiveCounter()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -77,6 +78,10 @@ class OperationRecorder(TorchDispatchMode):
             for op, phase, kind, dtype, flops, size, shape, channels_last, overlapped in (row,)
         )
 
+    def collectives(self) -> tuple[Collective, ...]:
+        """The collectives of this rank."""
+        return self._collectives.collectives()
+
     def __torch_dispatch__(
         self,
         func: Any,
@@ -87,7 +92,11 @@ class OperationRecorder(TorchDispatchMode):
         kwargs = kwargs or {}
         if any(getattr(kind, "__torch_dispatch__", _PLAIN) is not _PLAIN for kind in types):
             return NotImplemented  # a wrapper (DTensor): what it does with its plain tensors comes by here again
-        if func.namespace in _COLLECTIVE_NAMESPACES or func.namespace == "prim":
+        if func.namespace in collectives.NAMESPACES:
+            result = func(*args, **kwargs)
+            self._collectives.count(func, args, kwargs, result, self._phase())
+            return result
+        if func.namespace == "prim":
             return func(*args, **kwargs)
         outer, self._within = self._within, True
         before = self._count()
@@ -112,7 +121,7 @@ class OperationRecorder(TorchDispatchMode):
             self._add_host_copy(read, made, launches)
         elif "cuda" not in devices:
             self._add_host(name, func, args, kwargs, result)
-        elif (self._counted and not launches) or (not self._counted and func.is_view):
+        elif func.is_view or (self._counted and not launches and not kinds.copies_memory(func)):
             self._add(name, "view", "", launches=0)
         else:
             kind = kinds.kind_of(func, args)

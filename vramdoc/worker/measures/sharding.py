@@ -68,7 +68,7 @@ def zero2(training: Training, block: str | None = None) -> None:
 def zero3(training: Training, block: str | None = None) -> None:
     """Parameters, gradients and states in shards; a block's parameters are whole only while it runs."""
     _start(training)
-    _fully_shard(training, "zero3", block, {"reshard_after_forward": "True"})
+    _fully_shard(training, "zero3", block, {})
 
 
 @measure("hsdp")
@@ -83,7 +83,7 @@ def hsdp(training: Training, block: str | None = None) -> None:
     mesh = f"""torch.distributed.device_mesh.init_device_mesh(
         "cuda", ({ranks // local}, {local}), mesh_dim_names=("machines", "gpus")
     )"""
-    _fully_shard(training, "hsdp", block, {"reshard_after_forward": "True", "mesh": mesh})
+    _fully_shard(training, "hsdp", block, {"mesh": mesh})
 
 
 @measure("fsdp_bf16")
@@ -163,13 +163,17 @@ def place_model(model):
 
 
 def _fully_shard(training: Training, measure: str, block: str | None, options: dict[str, str]) -> None:
-    """``options`` of fully_shard are Python expressions. They stand in ``options_of_fully_shard``, where others add."""
+    """``options`` of fully_shard are Python expressions. They stand in ``options_of_fully_shard``, where others add.
+
+    The root's parameters, those outside the blocks, stay whole from forward to backward: torch's default, since
+    backward begins with them.
+    """
     if "place_model" in training.names:
         raise MeasureError("the target moves its model to the GPU by itself (place_model)")
-    written = "".join(f'    "{name}": {value},\n' for name, value in options.items())
+    lines = [f'    "{name}": {value},' for name, value in options.items()]
+    written = "\n".join(["{", *lines, "}"]) if lines else "{}"
     beginning = f"""{_beginning()}
-options_of_fully_shard = {{
-{written}}}
+options_of_fully_shard = {written}
 """
     run(training, Snippet(measure=measure, body=beginning, imports=("os", "torch", "torch.distributed.fsdp")))
 
