@@ -1,1 +1,6 @@
-"""What to change: measures as data, the cost model, and the search over both."""
+"""Advice: what to change in a training step, what each change saves and costs, all of it measured."""
+
+from vramdoc.advise.asked import Asked, checked
+from vramdoc.advise.run import advise
+
+__all__ = ["Asked", "advise", "checked"]

@@ -108,7 +108,7 @@ class Pool:
     def _take(self) -> Worker:
         worker = self._idle.get()
         if worker is None:
-            worker = Worker(self._environment, null=True, listener=ignore)
+            worker = Worker(self._environment, null=True, listener=ignore, quiet="VRAMDOC_DEBUG" not in os.environ)
             self._workers.append(worker)
         return worker
 

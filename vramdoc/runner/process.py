@@ -33,9 +33,10 @@ class Worker:
     """A worker process as a context manager; ``measure`` runs one request in it.
 
     ``environment`` decides what it measures on: that of a null GPU makes it a zygote, which serves many requests.
+    ``quiet`` drops what user code prints, and warnings of libraries: hundreds of runs would all say the same.
     """
 
-    def __init__(self, environment: Mapping[str, str], *, null: bool, listener: Listener) -> None:
+    def __init__(self, environment: Mapping[str, str], *, null: bool, listener: Listener, quiet: bool = False) -> None:
         self._listener = listener
         requests, self._requests = os.pipe()
         self._messages, messages = os.pipe()
@@ -50,7 +51,8 @@ class Worker:
             env={**environment, "VRAMDOC_SCRATCH": self._scratch.name},
             pass_fds=(requests, messages),
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else None,
+            stdout=subprocess.DEVNULL if quiet else sys.stderr.fileno() if _has_descriptor(sys.stderr) else None,
+            stderr=subprocess.DEVNULL if quiet else None,
             start_new_session=True,
         )
         os.close(requests)

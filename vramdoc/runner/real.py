@@ -16,3 +16,17 @@ def gpu_count() -> int:
         return count
     finally:
         pynvml.nvmlShutdown()
+
+
+def gpu_name() -> str:
+    """What the driver calls the first GPU; "" where there is none."""
+    import pynvml
+
+    if not gpu_count():
+        return ""
+    pynvml.nvmlInit()
+    try:
+        name: str = pynvml.nvmlDeviceGetName(pynvml.nvmlDeviceGetHandleByIndex(0))
+        return name
+    finally:
+        pynvml.nvmlShutdown()
