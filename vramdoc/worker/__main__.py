@@ -92,6 +92,7 @@ def _serve_in_child(request: Request, channel: _Channel) -> None:
         status = 1
         try:
             _end_with_parent()
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{os.environ['VRAMDOC_SCRATCH']}/torchinductor_{os.getpid()}"
             channel.send(_serve(request, channel, null=True))
             status = 0
         except Exception as error:  # noqa: BLE001 - the end of a forked process: nothing may run on in it
@@ -112,6 +113,7 @@ def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
     from vramdoc.nullgpu import apply, counters
     from vramdoc.worker import userland
     from vramdoc.worker.measure import measure
+    from vramdoc.worker.verify import verify
 
     def progress(stage: str, done: int, total: int) -> None:
         channel.send(Message(event="progress", stage=stage, done=done, total=total))
@@ -120,6 +122,8 @@ def _serve(request: Request, channel: _Channel, *, null: bool) -> Message:
         if request.null_gpu is not None:
             apply(request.null_gpu)
         with userland.time_limit(request.timeout):
+            if request.verify:
+                return Message(event="verified", verification=verify(request))
             return Message(event="measured", measurement=measure(request, null=null, progress=progress))
     except TargetError as error:
         kind = "timeout" if isinstance(error, TargetTimeoutError) else "target"

@@ -74,7 +74,11 @@ def _in_lists(model: nn.Module) -> Iterable[tuple[str, nn.Module]]:
     """Composite modules that follow one of their class in a list."""
     for outer, container in model.named_modules():
         if isinstance(container, _LISTS):
-            children = [(name, child) for name, child in container.named_children() if _is_composite(child)]
+            children = [
+                (name, child)
+                for name, child in container.named_children()
+                if _is_composite(child) or (type(container) is nn.ModuleList and type(child) is nn.Sequential)
+            ]
             classes = [type(child) for _, child in children]
             for name, child in children:
                 if classes.count(type(child)) > 1:
