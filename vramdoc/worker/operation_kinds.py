@@ -31,11 +31,13 @@ _UNREAD = {
     **dict.fromkeys(("embedding", "index_select", "gather", "index", "nll_loss_forward"), 0),
     # Given for their shape alone.
     **dict.fromkeys(("nll_loss_backward", "max_pool2d_with_indices_backward"), 1),
-    # Written without being read.
+    # Written without being read, or given for their shape.
     **dict.fromkeys(("copy_", "fill_", "zero_", "normal_", "uniform_", "bernoulli_", "random_"), 0),
+    **dict.fromkeys(("zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_full"), 0),
 }
 """The argument of an operator whose bytes it does not read, by position."""
 _INDEX_MARKS = ("embedding", "index", "gather", "scatter", "masked_select", "nonzero", "_unsafe_index", "take")
+_MEMORY_COPIES = ("copy_", "clone", "_to_copy", "zero_", "zeros", "zeros_like", "new_zeros", "cat")
 _SORTS = ("sort", "topk", "argsort", "unique", "_unique2", "kthvalue", "multinomial", "randperm")
 _RECURRENT = ("_cudnn_rnn", "_thnn_fused_lstm_cell", "_thnn_fused_gru_cell")
 _TENSOR_CORE_KINDS = ("matmul", "convolution", "grouped_convolution", "depthwise_convolution", "recurrent")
@@ -82,6 +84,11 @@ def unread(func: OpOverload) -> int | None:
 def copies_rows(func: OpOverload) -> bool:
     """Whether what comes out was read from a table, so that it counts twice."""
     return func.overloadpacket.__name__ in ("embedding", "index_select", "gather", "index")
+
+
+def copies_memory(func: OpOverload) -> bool:
+    """Whether it may be done by a copy or a fill of memory, which is no launch of a kernel."""
+    return func.overloadpacket.__name__ in _MEMORY_COPIES
 
 
 def dtype_of(kind: OperationKind, tensors: list[Tensor], outputs: list[Tensor]) -> str:

@@ -1,0 +1,1 @@
+"""Published training steps, written small enough to be recorded on a null GPU."""
