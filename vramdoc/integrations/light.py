@@ -3,7 +3,8 @@
 That is torch's CUDA build without NVIDIA's libraries, for which the null GPU stands in, and without Triton. pip cannot
 leave out a dependency, so this installs round by round without dependencies, and reads from what has been installed
 what the next round must bring. Further requirements (``transformers peft``, ``torch==2.12.*``) come the same way: by
-pip itself they would bring NVIDIA's libraries after all.
+pip itself they would bring NVIDIA's libraries after all. What is left out comes where it is named: ``triton``, which
+torch.compile needs.
 
 Runs right after ``pip install --no-deps vramdoc``, so it needs the standard library alone.
 """
@@ -19,7 +20,7 @@ from importlib import metadata
 
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?")
 _EXTRA = re.compile(r"""\bextra\s*==\s*["']([^"']+)["']""")
-_NVIDIA = re.compile(r"nvidia-(?!ml-py$)|cuda-(?:toolkit|bindings|pathfinder)$")
+_DISPENSABLE = re.compile(r"nvidia-(?!ml-py$)|cuda-(?:toolkit|bindings|pathfinder)$|triton$")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,15 +30,15 @@ def main(arguments: list[str] | None = None) -> int:
         description="Installs what vramdoc needs, without NVIDIA's libraries: the null GPU stands in for them.",
     )
     parser.add_argument("requirements", nargs="*", metavar="REQUIREMENT", help="what else to install, as pip takes it")
-    parser.add_argument("--triton", action="store_true", help="with Triton, which torch.compile needs")
     options = parser.parse_args(arguments)
+    named = {parse(requirement)[0] for requirement in options.requirements}
     installed: list[str] = []
     left_out: set[str] = set()
     wanted = list(options.requirements)
     while True:
         for requirement in dependencies(["vramdoc", *installed]):
             name, _ = parse(requirement)
-            if _NVIDIA.match(name) or (name == "triton" and not options.triton):
+            if _DISPENSABLE.match(name) and name not in named:
                 left_out.add(name)
             elif requirement not in wanted and name != "vramdoc":
                 wanted.append(requirement)
@@ -45,8 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"left out: {', '.join(sorted(left_out))}")
             return 0
         # All of them in each round: pip then takes versions that fit every requirement known so far.
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *wanted]
-        status = subprocess.run(command, check=False).returncode
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        status = subprocess.run([*command, *wanted], check=False).returncode
         if status != 0:
             return status
         installed = list(wanted)
