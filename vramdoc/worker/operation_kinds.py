@@ -26,16 +26,6 @@ _NORMALISATIONS = {
     *("native_batch_norm", "cudnn_batch_norm", "native_layer_norm", "native_group_norm", "_fused_rms_norm"),
     *("_native_batch_norm_legit", "_batch_norm_with_update", "batch_norm_backward"),
 }
-_UNREAD = {
-    # Tables of which only the rows named are read: as much as comes out.
-    **dict.fromkeys(("embedding", "index_select", "gather", "index", "nll_loss_forward"), 0),
-    # Given for their shape alone.
-    **dict.fromkeys(("nll_loss_backward", "max_pool2d_with_indices_backward"), 1),
-    # Written without being read, or given for their shape.
-    **dict.fromkeys(("copy_", "fill_", "zero_", "normal_", "uniform_", "bernoulli_", "random_"), 0),
-    **dict.fromkeys(("zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_full"), 0),
-}
-"""The argument of an operator whose bytes it does not read, by position."""
 _INDEX_MARKS = ("embedding", "index", "gather", "scatter", "masked_select", "nonzero", "_unsafe_index", "take")
 _MEMORY_COPIES = ("copy_", "clone", "_to_copy", "zero_", "zeros", "zeros_like", "new_zeros", "cat")
 _SORTS = ("sort", "topk", "argsort", "unique", "_unique2", "kthvalue", "multinomial", "randperm")
@@ -74,16 +64,6 @@ def kind_of(func: OpOverload, args: Arguments) -> OperationKind:
     if name.startswith(_SORTS):
         return "sort"
     return "index" if name.startswith(_INDEX_MARKS) else "elementwise"
-
-
-def unread(func: OpOverload) -> int | None:
-    """The position of the argument whose bytes are not read, if there is one."""
-    return _UNREAD.get(func.overloadpacket.__name__)
-
-
-def copies_rows(func: OpOverload) -> bool:
-    """Whether what comes out was read from a table, so that it counts twice."""
-    return func.overloadpacket.__name__ in ("embedding", "index_select", "gather", "index")
 
 
 def copies_memory(func: OpOverload) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from vramdoc.errors import InstallError
 from vramdoc.report.operations import Collective, Operation, OperationKind
 from vramdoc.worker import collectives
 from vramdoc.worker import operation_kinds as kinds
+from vramdoc.worker.operation_bytes import bytes_moved, size_of, tensors_of
 
 _Row = tuple[str, str, OperationKind, str, int, int, tuple[int, ...], bool, bool]
 """What like calls share: op, phase, kind, dtype, flops, bytes, shape, channels_last, overlapped."""
@@ -113,8 +114,8 @@ class OperationRecorder(TorchDispatchMode):
     def _note(
         self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, launches: int
     ) -> None:
-        read = list(_tensors((*args, *kwargs.values())))
-        made = list(_tensors((result,)))
+        read = list(tensors_of((*args, *kwargs.values())))
+        made = list(tensors_of(result))
         devices = {tensor.device.type for tensor in (*read, *made)}
         name = f"{func.namespace}.{func.overloadpacket.__name__}"
         if devices == {"cpu", "cuda"} and func.overloadpacket.__name__ in ("_to_copy", "copy_"):
@@ -131,7 +132,7 @@ class OperationRecorder(TorchDispatchMode):
                 kinds.dtype_of(kind, read, made),
                 launches=launches or 1,
                 flops=kinds.flops_of(func, kind, args, kwargs, result),
-                size=_bytes_moved(func, args, kwargs, result),
+                size=bytes_moved(func, args, kwargs, result),
                 shape=kinds.shape_of(func, kind, args),
                 channels_last="convolution" in kind and kinds.is_channels_last(args),
             )
@@ -147,14 +148,14 @@ class OperationRecorder(TorchDispatchMode):
     def _add_host(
         self, name: str, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
     ) -> None:
-        size = 0 if func.is_view else _bytes_moved(func, args, kwargs, result)
+        size = 0 if func.is_view else bytes_moved(func, args, kwargs, result)
         self._add(name, "host" if size else "view", "", launches=0, size=size)
 
     def _kernel(self, name: str, arguments: Iterable[Any]) -> None:
         if not self._within:
-            tensors = list(_tensors(tuple(arguments)))
+            tensors = list(tensors_of(tuple(arguments)))
             dtype = kinds.dtype_of("compiled", tensors, []) if tensors else ""
-            self._add(name, "compiled", dtype, launches=1, size=sum(map(_size, tensors)))
+            self._add(name, "compiled", dtype, launches=1, size=sum(map(size_of, tensors)))
 
     def _add(
         self,
@@ -213,36 +214,3 @@ def _can_count() -> bool:
     except InstallError:
         return False
     return True
-
-
-def _bytes_moved(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> int:
-    """Bytes that a call reads and writes at least: each tensor given once, each one made or changed once."""
-    total = 0
-    for position, argument in enumerate(func._schema.arguments):
-        value = args[position] if position < len(args) else kwargs.get(argument.name)
-        size = sum(map(_size, _tensors((value,))))
-        # Fused optimizers could write gradients, but only do so where they are told a scale.
-        written = argument.alias_info is not None and argument.alias_info.is_write and argument.name != "grads"
-        total += size * ((position != kinds.unread(func)) + written)
-    results = result if isinstance(result, (tuple, list)) else (result,)
-    fresh = zip(func._schema.returns, results, strict=False)
-    made = sum(_size(t) for returned, value in fresh if returned.alias_info is None for t in _tensors((value,)))
-    return total + made * (2 if kinds.copies_rows(func) else 1)
-
-
-def _size(tensor: Tensor) -> int:
-    """Bytes that lie in memory: an expanded dimension counts once."""
-    if tensor.layout != torch.strided:
-        return 0
-    count = tensor.element_size()
-    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        count *= size if stride else 1
-    return count
-
-
-def _tensors(values: tuple[Any, ...]) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from _tensors(tuple(value))

@@ -21,9 +21,16 @@ def kernel_seconds(operation: Operation, gpu: Gpu, efficiencies: Efficiencies) -
         return 0.0
     share = _share_of_peak(operation, gpu, efficiencies)
     arithmetic = operation.flops / (share * _peak(operation.dtype, gpu)) if operation.flops else 0.0
-    moved = operation.bytes * _passes(operation, gpu, efficiencies)
-    memory = moved / (_share_of_bandwidth(operation, efficiencies) * gpu.memory_bandwidth)
-    return operation.launches * efficiencies.launch["kernel_seconds"] + max(arithmetic, memory)
+    rate = _share_of_bandwidth(operation, efficiencies) * gpu.memory_bandwidth
+    rate *= 1.0 + efficiencies.memory["cached"] * _in_cache(operation, gpu)
+    launching = operation.launches * efficiencies.launch["kernel_seconds"]
+    return launching + max(arithmetic, operation.bytes / rate) + _layout_seconds(operation, gpu, efficiencies)
+
+
+def _in_cache(operation: Operation, gpu: Gpu) -> float:
+    """Share of an operation's bytes that the operation before may have left in the second-level cache."""
+    cache = gpu.l2_bytes or 0
+    return cache / (cache + operation.bytes) if operation.bytes else 0.0
 
 
 def _peak(dtype: str, gpu: Gpu) -> int:
@@ -45,15 +52,17 @@ def _share_of_peak(operation: Operation, gpu: Gpu, efficiencies: Efficiencies) -
     if operation.kind == "grouped_convolution" and tensor_cores:
         return convolutions["grouped_last" if operation.channels_last else "grouped_first"]
     if tensor_cores:
-        share = efficiencies.tensor_cores.get(gpu.architecture, min(efficiencies.tensor_cores.values()))
-        share *= efficiencies.products["tf32"] if operation.dtype == "tf32" else 1.0
+        known = efficiencies.tensor_cores
+        share = known["halved"] if gpu.family == "consumer" else known.get(gpu.architecture, min(known.values()))
+        if operation.dtype == "tf32" and operation.kind not in _CONVOLUTIONS:
+            share *= efficiencies.products["tf32"]
     else:
         share = efficiencies.products["fp32"]
     if operation.kind == "attention":
         flash = "flash" in operation.op or "cudnn" in operation.op
         return share * efficiencies.attention["flash" if flash else "efficient"]
     if operation.kind in _CONVOLUTIONS:
-        share *= convolutions["dense" if tensor_cores else "dense_fp32"]
+        share *= convolutions["dense_tf32" if operation.dtype == "tf32" else "dense" if tensor_cores else "dense_fp32"]
     return share * _fill(operation, gpu, efficiencies, tensor_cores=tensor_cores)
 
 
@@ -82,11 +91,12 @@ def _whole(tiles: float) -> float:
     return tiles / quarters
 
 
-def _passes(operation: Operation, gpu: Gpu, efficiencies: Efficiencies) -> float:
-    """How often an operation's bytes are moved: tensor cores want channels last, and cuDNN brings them so."""
-    if operation.kind == "convolution" and not operation.channels_last and uses_tensor_cores(operation, gpu):
-        return 1.0 + efficiencies.convolutions["layout_passes"]
-    return 1.0
+def _layout_seconds(operation: Operation, gpu: Gpu, efficiencies: Efficiencies) -> float:
+    """Copies around a convolution: tensor cores want channels last, and cuDNN brings other data into that order."""
+    if operation.kind != "convolution" or operation.channels_last or not uses_tensor_cores(operation, gpu):
+        return 0.0
+    rate = efficiencies.memory["elementwise"] * gpu.memory_bandwidth
+    return efficiencies.convolutions["layout_passes"] * operation.bytes / rate
 
 
 def _share_of_bandwidth(operation: Operation, efficiencies: Efficiencies) -> float:
