@@ -52,8 +52,8 @@ def test_gpt2(gpt2: Report) -> None:
 
 
 def test_passes_agree(gpt2: Report) -> None:
-    """Recording what each block is does not change the peak by more than 0.1 %, and rounding stays below 1 %."""
-    assert gpt2.attribution.agrees
+    """Recording what each block is does not change the peak by a byte, and rounding stays below 1 %."""
+    assert gpt2.attribution.allocated_bytes == gpt2.peak.allocated_bytes
     assert 0 <= gpt2.categories["rounding"] < gpt2.peak.allocated_bytes // 100
 
 

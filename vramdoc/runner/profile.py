@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,11 +125,15 @@ def _plain(measure: MeasureOne, request: Request, assume: dict[str, str]) -> tup
 
 
 def _alternatives(measure: MeasureOne, request: Request, plain: Measurement) -> tuple[Measurement, ...]:
-    """The same run under the other choices of the rules that stood in for unknown values."""
-    extremes = assumptions.alternatives(plain.assumptions, request.assume or {})
-    if extremes is None:
-        return ()
-    return tuple(measure(replace(request, assume=choice)) for choice in extremes)
+    """The same run under the other choices of the rules that stood in for unknown values.
+
+    One that fails is left out: a program may refuse a choice that it never meets.
+    """
+    found = []
+    for choice in assumptions.alternatives(plain.assumptions, request.assume or {}) or ():
+        with suppress(TargetError):
+            found.append(measure(replace(request, assume=choice)))
+    return tuple(found)
 
 
 def _on_real_gpu(name: str, request: Request, listener: Listener) -> Report:

@@ -74,6 +74,9 @@ def _import_torch(*, null: bool) -> Failure | None:
         import torch.utils.checkpoint
 
         import vramdoc.worker.measure  # noqa: F401 - before the fork, not after each
+        from vramdoc.worker import dispatch
+
+        dispatch.prepare()
     except ImportError as error:
         return Failure(kind="install", message=f"torch cannot be imported: {error}", hint="vramdoc env")
     if torch.version.cuda is None:

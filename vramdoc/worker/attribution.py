@@ -199,7 +199,7 @@ def _lines(live: list[_Live], root: Path) -> tuple[LineRow, ...]:
             counts[key] += 1
     return tuple(
         LineRow(
-            file=_relative(file, root),
+            file=relative(file, root),
             line=line,
             function=function,
             code=linecache.getline(file, line).strip(),
@@ -217,12 +217,13 @@ def _block(block: _Live, category: str, root: Path) -> Block:
         phase=block.phase,
         op=block.context.op,
         module=block.name if block.role == "parameters" else _module_of(block),
-        file=_relative(block.context.file, root) if block.phase != "load" else "",
+        file=relative(block.context.file, root) if block.phase != "load" else "",
         line=block.context.line if block.phase != "load" else 0,
     )
 
 
-def _relative(file: str, root: Path) -> str:
+def relative(file: str, root: Path) -> str:
+    """``file`` as seen from the folder ``root`` where it lies below it."""
     path = Path(file)
     return str(path.relative_to(root)) if file and path.is_relative_to(root) else file
 

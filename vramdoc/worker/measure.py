@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from vramdoc.report.measurement import (
 )
 from vramdoc.report.operations import Collective, Operation
 from vramdoc.worker import load, measures, userland
-from vramdoc.worker.attribution import attribute
+from vramdoc.worker.attribution import attribute, relative
 from vramdoc.worker.blocks import find_blocks
 from vramdoc.worker.initialisers import SkipInitialisers
 from vramdoc.worker.operations import OperationRecorder
@@ -258,7 +258,10 @@ def _result(
         if run.training
         else (),
         blocks=run.blocks,
-        assumptions=shadow.assumptions() if shadow else (),
+        assumptions=tuple(
+            replace(assumption, file=relative(assumption.file, path.parent))
+            for assumption in (shadow.assumptions() if shadow else ())
+        ),
         step_seconds=None if null else statistics.median(run.seconds[1:] or run.seconds or [0.0]),
     )
 

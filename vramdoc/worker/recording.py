@@ -3,7 +3,7 @@
 Three things run together, none of which allocates device memory:
 
 * the allocator's own history (``torch.cuda.memory._record_memory_history``) lists every allocation and free;
-* a dispatch mode sets the allocator's thread-local *metadata* to a number that stands for the running operation, so
+* an interception sets the allocator's thread-local *metadata* to a number that stands for the running operation, so
   that every event in the history carries it (0.1 us; a Python stack for each event would cost ten times more);
 * *marks*, put into the same history with ``_cuda_annotateMemory``, say what a live block has become: a parameter,
   a gradient, a state of the optimizer. Being events in one list, they need no clock and survive address reuse.
@@ -14,25 +14,29 @@ Three things run together, none of which allocates device memory:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import CodeType, FrameType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch._ops import OpOverload
 
+from vramdoc.worker.dispatch import Interception
 from vramdoc.worker.history import MARK, Context, Recording
 from vramdoc.worker.modules import ModuleStack
 from vramdoc.worker.places import is_internal
 
+_VIEWS = 16
+"""How many views may follow one another and still be told apart from nodes that nobody saw being made."""
 
-class Recorder(TorchDispatchMode):
+
+class Recorder:
     """Records within ``with Recorder() as recorder``; afterwards ``recorder.recording`` is whole."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.recording = Recording()
+        self._interception = Interception(self._observe)
         self._modules = ModuleStack(self._set_ambient)
         self._places: dict[CodeType, bool] = {}
         self._forward: dict[int, Context] = {}  # sequence number of an autograd node -> where it was made
@@ -40,21 +44,14 @@ class Recorder(TorchDispatchMode):
         self._hooks: list[Any] = []
         self._anchor = 0  # address of a block that lives all the time: marks of phases hang on it
 
-    @classmethod
-    def ignore_compile_internals(cls) -> bool:
-        """Keeps torch.compile on: a mode without this switches it off silently."""
-        return True
-
     def __enter__(self) -> Recorder:
         torch.cuda.memory._record_memory_history(enabled="all", context=None, clear_history=True)
-        # Compiled code calls operations, and this mode with them, under dynamo's eye: it must not compile us.
-        torch._dynamo.trace_rules.add(__name__)
         self._modules.start()
-        super().__enter__()
+        self._interception.start()
         return self
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
+        self._interception.stop()
         self._modules.stop()
         for hook in self._hooks:
             hook.remove()
@@ -95,14 +92,7 @@ class Recorder(TorchDispatchMode):
         if self._anchor:
             torch._C._cuda_annotateMemory(self._anchor, f"{MARK}phase {phase} {step}")
 
-    def __torch_dispatch__(
-        self,
-        func: Any,
-        types: tuple[type, ...],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        kwargs = kwargs or {}
+    def _observe(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         contexts = self.recording.contexts
         context = self._context(str(func.overloadpacket))
         number = len(contexts)
@@ -110,7 +100,7 @@ class Recorder(TorchDispatchMode):
         ambient = torch._C._cuda_getMemoryMetadata()
         torch._C._cuda_setMemoryMetadata(str(number))
         try:
-            result = func(*args, **kwargs)
+            result = self._interception.proceed(func, args, kwargs)
         finally:
             torch._C._cuda_setMemoryMetadata(ambient)
         outputs = tuple(filter(None, map(_address, tensors_in(result))))
@@ -124,7 +114,7 @@ class Recorder(TorchDispatchMode):
         node = torch._C._current_autograd_node()
         module = self._modules.innermost()
         if node is not None and module is None:
-            made = self._forward.get(node._sequence_nr())
+            made = self._made(node._sequence_nr())
             if made is None:
                 return Context(op, "", "", 0, "", "backward")
             return Context(op, made.module, made.file, made.line, made.function, "backward")
@@ -133,6 +123,13 @@ class Recorder(TorchDispatchMode):
             # An operation that is differentiated makes its node just before it runs.
             self._forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, context)
         return context
+
+    def _made(self, number: int) -> Context | None:
+        """Where the autograd node ``number`` was made; a view's node is not observed: then what came just before."""
+        for earlier in range(number, number - _VIEWS, -1):
+            if earlier in self._forward:
+                return self._forward[earlier]
+        return None
 
     def _place(self) -> tuple[str, int, str]:
         frame: FrameType | None = sys._getframe(2)
@@ -182,11 +179,16 @@ def tensors_in(value: Any) -> Iterable[Tensor]:
 
 
 def _address(tensor: Tensor) -> int:
-    """Where the tensor's storage lies on the device; 0 where it has none."""
+    """Where the tensor's storage lies on the device; 0 where it has none.
+
+    By arithmetic: ``untyped_storage()`` would count as one more user of the storage for ever, and autograd then
+    copies what it would have taken over.
+    """
     local = getattr(tensor, "_local_tensor", tensor)  # a DTensor holds its shard there
     if local.device.type != "cuda" or local.layout != torch.strided:
         return 0
     try:
-        return local.untyped_storage().data_ptr()
+        address: int = local.data_ptr()
     except RuntimeError:  # a fake or functional tensor has no address
         return 0
+    return address - local.storage_offset() * local.element_size() if address else 0

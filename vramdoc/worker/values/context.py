@@ -10,7 +10,7 @@ import torch
 
 from vramdoc import assumptions
 from vramdoc.report.model import Assumption
-from vramdoc.worker.values.frames import user_position
+from vramdoc.worker.values.frames import in_recurrent_layer, user_position
 from vramdoc.worker.values.store import TOKEN, Known, ValueStore
 
 _SEED = 20250101
@@ -33,7 +33,8 @@ class Context:
     def note(self, op: str, rules: Iterable[str]) -> None:
         """Records that ``op`` handed a value to the program that rests on ``rules`` (none: it is exact)."""
         for rule in rules:
-            if rule == TOKEN:
+            # Between layers cuDNN's dropout reads the seed that it drew, which steers nothing.
+            if rule == TOKEN or (rule == "random" and in_recurrent_layer()):
                 continue
             self._reads[(op, *user_position(), rule)] += 1
 

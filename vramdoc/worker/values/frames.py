@@ -14,6 +14,7 @@ import torch
 import vramdoc
 
 _TORCH = str(Path(torch.__file__).parent) + "/"
+_RECURRENT = _TORCH + "nn/modules/rnn.py"
 _VRAMDOC = str(Path(vramdoc.__file__).parent) + "/"
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib") + "/"
 
@@ -28,6 +29,14 @@ def user_position() -> tuple[str, int]:
     if position is None and threading.current_thread() is not threading.main_thread():
         position = _search(sys._current_frames().get(threading.main_thread().ident or 0))
     return position or ("", 0)
+
+
+def in_recurrent_layer() -> bool:
+    """Whether a call of torch's RNN, LSTM or GRU module is what runs."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_VRAMDOC):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename == _RECURRENT
 
 
 def _search(frame: FrameType | None) -> tuple[str, int] | None:

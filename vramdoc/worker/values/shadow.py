@@ -9,10 +9,10 @@ import torch
 from torch._ops import OpOverload
 
 from vramdoc.report.model import Assumption
+from vramdoc.worker.dispatch import Interception
 from vramdoc.worker.values.calls import Call, operator
 from vramdoc.worker.values.collectives import collective_of
 from vramdoc.worker.values.context import Context
-from vramdoc.worker.values.dispatch import Interception
 from vramdoc.worker.values.kernels import KernelWatch
 from vramdoc.worker.values.reads import handler_of
 from vramdoc.worker.values.replay import run

@@ -29,32 +29,36 @@ Observer = Callable[[OpOverload, tuple[Any, ...], dict[str, Any]], Any]
 class Interception:
     """Hands every operator below autograd to ``observer``, between :meth:`start` and :meth:`stop`.
 
-    Within the observer operators run unobserved. One interception at a time.
+    Within the observer operators run unobserved. Interceptions nest: the last one started sees an operator first and
+    hands it on with :meth:`proceed`.
     """
 
     _active: Interception | None = None
 
     def __init__(self, observer: Observer) -> None:
         self.observe = observer
+        self._outer: Interception | None = None
         self._guard: Any = None
 
     def start(self) -> None:
-        """Begins in this thread and in what autograd runs for it; RuntimeError where another is active."""
-        if Interception._active is not None:
-            raise RuntimeError("operators are being observed already")
+        """Begins in this thread and in what autograd runs for it."""
         _registry.update()
-        Interception._active = self
+        self._outer, Interception._active = Interception._active, self
         self._guard = torch._C._IncludeDispatchKeyGuard(_KEY)
         self._guard.__enter__()
 
     def stop(self) -> None:
-        """Ends it."""
+        """Ends it; the last one started ends first."""
         self._guard.__exit__(None, None, None)
-        Interception._active = None
+        Interception._active = self._outer
+
+    def proceed(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the operator would have given without this interception."""
+        return func(*args, **kwargs) if self._outer is None else self._outer.observe(func, args, kwargs)
 
     @staticmethod
     def active() -> Interception | None:
-        """The one that is between start and stop."""
+        """The one that was started last."""
         return Interception._active
 
 
@@ -164,3 +168,8 @@ _UNWRITTEN = frozenset(
 """Operators that make memory, or account for it, without writing to it."""
 
 _registry = _Registry()
+
+
+def prepare() -> None:
+    """Registers the kernels for all operators that there are now; a forked child has them then."""
+    _registry.update()
