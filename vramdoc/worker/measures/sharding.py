@@ -23,14 +23,14 @@ _IMPORTS = ("os", "torch", "torch.distributed")
 @measure("ddp")
 def ddp(training: Training) -> None:
     """Every rank holds everything; gradients are averaged in buckets while backward goes on."""
-    _start(training)
+    start(training)
     run(training, _replicated("ddp"))
 
 
 @measure("zero1")
 def zero1(training: Training) -> None:
     """As DDP, with each rank keeping the optimizer's state of its share of the parameters."""
-    _start(training)
+    start(training)
     run(training, _replicated("zero1"))
 
     def make(optimizer: Optimizer) -> Snippet:
@@ -60,26 +60,26 @@ def make_optimizer(model):
 @measure("zero2")
 def zero2(training: Training, block: str | None = None) -> None:
     """Parameters, gradients and states in shards; a block's parameters stay whole from its forward to its backward."""
-    _start(training)
+    start(training)
     _fully_shard(training, "zero2", block, {"reshard_after_forward": "False"})
 
 
 @measure("zero3")
 def zero3(training: Training, block: str | None = None) -> None:
     """Parameters, gradients and states in shards; a block's parameters are whole only while it runs."""
-    _start(training)
+    start(training)
     _fully_shard(training, "zero3", block, {})
 
 
 @measure("hsdp")
 def hsdp(training: Training, block: str | None = None) -> None:
     """ZeRO-3 within each machine; the machines hold the same, and average their gradients."""
-    ranks, local = _world()
+    ranks, local = world()
     if local == ranks:
         raise MeasureError("there is one machine only: this is ZeRO-3 there", hint="give --gpus-per-node")
     if local == 1:
         raise MeasureError("each machine has one GPU: this is DDP there")
-    _start(training)
+    start(training)
     mesh = f"""torch.distributed.device_mesh.init_device_mesh(
         "cuda", ({ranks // local}, {local}), mesh_dim_names=("machines", "gpus")
     )"""
@@ -124,7 +124,7 @@ def _skip_on_host(_optimizer: Optimizer) -> None:
     """The optimizer's step on the host: it takes seconds, gigabytes and nothing of the GPU."""
 
 
-def _world() -> tuple[int, int]:
+def world() -> tuple[int, int]:
     """Ranks in all and on one machine, as torchrun tells them. Raises where there is one only."""
     ranks, local = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if ranks < 2:
@@ -132,19 +132,28 @@ def _world() -> tuple[int, int]:
     return ranks, local
 
 
-def _start(training: Training) -> None:
+def start(training: Training, *, same_batch: bool = False) -> None:
     """Refuses what cannot be sharded, and says what the batch means."""
-    ranks, _ = _world()
+    ranks, _ = world()
     if torch.distributed.is_initialized():
         raise MeasureError("the target sets up its process group by itself: it is distributed already")
     training.notes.append(
-        f"each of {ranks} GPUs takes {training.batch_size} samples: the effective batch is"
+        f"{ranks} GPUs share a batch of {training.batch_size} samples"
+        if same_batch
+        else f"each of {ranks} GPUs takes {training.batch_size} samples: the effective batch is"
         f" {ranks * training.batch_size}"
     )
 
 
-def _beginning() -> str:
-    ranks, local = _world()
+def require_unplaced(training: Training) -> None:
+    """Raises where the model would be moved to the GPU before it has been split."""
+    if "place_model" in training.names:
+        raise MeasureError("the target moves its model to the GPU by itself (place_model)")
+
+
+def beginning() -> str:
+    """How a script starts that torchrun starts."""
+    ranks, local = world()
     nodes = f"--nnodes {ranks // local} " if local < ranks else ""
     return f"""
 # Start the ranks with: torchrun {nodes}--nproc-per-node {local} SCRIPT
@@ -154,7 +163,7 @@ torch.distributed.init_process_group("nccl")
 
 
 def _replicated(measure: str) -> Snippet:
-    body = f"""{_beginning()}
+    body = f"""{beginning()}
 
 def place_model(model):
     return torch.nn.parallel.DistributedDataParallel(place_model_before_{measure}(model))
@@ -168,14 +177,13 @@ def _fully_shard(training: Training, measure: str, block: str | None, options: d
     The root's parameters, those outside the blocks, stay whole from forward to backward: torch's default, since
     backward begins with them.
     """
-    if "place_model" in training.names:
-        raise MeasureError("the target moves its model to the GPU by itself (place_model)")
+    require_unplaced(training)
     lines = [f'    "{name}": {value},' for name, value in options.items()]
     written = "\n".join(["{", *lines, "}"]) if lines else "{}"
-    beginning = f"""{_beginning()}
+    options_text = f"""{beginning()}
 options_of_fully_shard = {written}
 """
-    run(training, Snippet(measure=measure, body=beginning, imports=("os", "torch", "torch.distributed.fsdp")))
+    run(training, Snippet(measure=measure, body=options_text, imports=("os", "torch", "torch.distributed.fsdp")))
 
     def make(model: nn.Module) -> Snippet:
         body = f"""

@@ -66,7 +66,8 @@ def run(training: Training, snippet: Snippet, notes: tuple[str, ...] = ()) -> No
     defaults = "".join(f"{_DEFAULTS[name]}\n\n\n" for name in missing)
     printed = code.replace(f"{imports}\n", f"{imports}\n\n{defaults}", 1) if defaults else code
     # A measure whose parts become known one after the other runs several snippets.
-    training.applied[snippet.measure] = "\n\n".join(filter(None, [training.applied.get(snippet.measure), printed]))
+    parts = [training.applied.get(snippet.measure, ""), printed]
+    training.applied[snippet.measure] = "\n\n\n".join(part.strip("\n") for part in parts if part) + "\n"
     training.notes.extend(notes)
 
 
