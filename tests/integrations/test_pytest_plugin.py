@@ -164,7 +164,7 @@ def test_ini_file(tmp_path: Path) -> None:
         "NAME = torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'\n"
         "def test_it():\n"
         "    assert NAME == torch.cuda.get_device_name() == 'NVIDIA L4'\n"
-        "    torch.empty(2**20, device='cuda')\n"
+        "    torch.zeros(2**20, device='cuda')\n"
     )
     ran = run_pytest(tmp_path, "--vram-limit=3MiB", "--vram-json=figures.json")
     assert ran.outcomes == {"test_it": {"FAILED"}}, ran.output

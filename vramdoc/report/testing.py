@@ -61,6 +61,7 @@ class Setup:
     arguments: tuple[str, ...]  # pytest's
     files: tuple[str, ...]  # absolute, with the tests that may be asked for
     path: tuple[str, ...]  # sys.path
+    python_path: str  # the variable, for what the tests start
     basetemp: str | None  # an existing folder for temporary files
     live_output: bool  # tests print directly (pytest -s)
 

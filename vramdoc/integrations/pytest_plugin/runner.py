@@ -117,6 +117,7 @@ class NullGpuRunner:
             arguments=(*map(str, self._config.invocation_params.args), *without_coverage),
             files=self._files,
             path=tuple(sys.path),
+            python_path=environment.get("PYTHONPATH", ""),
             basetemp=basetemp,
             live_output=self._config.getoption("capture", "fd") == "no",
         )

@@ -19,7 +19,8 @@ def main(arguments: list[str]) -> int:
     orders = os.fdopen(int(arguments[0]), "rb")
     replies = int(arguments[1])
     setup = msgspec.json.decode(orders.readline(), type=Setup)
-    os.environ.pop("PYTHONPATH")  # it names where we come from; what the tests import from follows
+    # Until here it said where we come from.
+    os.environ["PYTHONPATH"] = setup.python_path
     sys.path[:] = setup.path
     try:
         import torch
@@ -29,11 +30,11 @@ def main(arguments: list[str]) -> int:
     import pytest
 
     from vramdoc.worker.testing.child import Child
-    from vramdoc.worker.testing.forks import safe_to_fork
+    from vramdoc.worker.testing.forks import end_with_parent, keep_forkable
 
-    with safe_to_fork(torch) as before_test:
-        child = Child(setup, orders, replies, before_test)
-        return pytest.main(list(setup.arguments), plugins=[child])
+    end_with_parent()
+    child = Child(setup, orders, replies, keep_forkable(torch))
+    return pytest.main(list(setup.arguments), plugins=[child])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import torch
 
 from vramdoc.nullgpu import apply
 from vramdoc.report.testing import CoverageOptions, Order, Reply, Setup, Warned
+from vramdoc.worker.testing.forks import end_with_parent
 from vramdoc.worker.testing.vram import Vram
 
 NAME = "vramdoc-child"
@@ -78,7 +80,7 @@ class Child:
             self._problems[report.nodeid] = report.longreprtext
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+    def pytest_runtestloop(self, session: pytest.Session) -> NoReturn:
         """Serves orders, in place of running what was collected."""
         factory: Any = getattr(session.config, "_tmp_path_factory", None)
         if factory is not None and self._setup.basetemp:
@@ -87,7 +89,7 @@ class Child:
         self._send(Reply(ready=True, exclusive=torch.cuda.is_initialized()))
         for line in self._orders:
             self._serve(msgspec.json.decode(line, type=Order))
-        return True
+        os._exit(0)  # at its ordinary end, a session's plugins would write their reports
 
     def _serve(self, order: Order) -> None:
         item = self._items.get(order.nodeid)
@@ -111,6 +113,7 @@ class Child:
     def _run_and_exit(self, item: pytest.Item, order: Order, *, forked: bool) -> NoReturn:
         status = 1
         try:
+            end_with_parent()
             self._before_test()
             if forked:
                 apply(order.null_gpu)
@@ -121,9 +124,7 @@ class Child:
             self._send(Reply(figures=self.vram.figures, done=not forked))
             status = 0
         except BaseException:  # noqa: BLE001 - the end of a forked process: nothing may run on in it
-            import traceback
-
-            os.write(2, traceback.format_exc().encode())
+            self._send(Reply(problem=f"a test could not be run: {traceback.format_exc()}"))
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -1,17 +1,24 @@
-"""What a process must not do before it forks children that use CUDA and threads."""
+"""Forks that use CUDA and threads, and end when they should."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import signal
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
-@contextmanager
-def safe_to_fork(torch: ModuleType) -> Iterator[Callable[[], None]]:
-    """While test modules are imported; yields what is called before a test runs, in the fork.
+
+def end_with_parent() -> None:
+    """A pytest process that is killed takes the one on the null GPU along, and that its tests."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def keep_forkable(torch: ModuleType) -> Callable[[], None]:
+    """Before test modules are imported; returns what is to be called before a test runs, in the fork.
 
     Modules ask at import whether there is a GPU. The question to the driver would end CUDA for every child
     (``poison_fork`` in torch/csrc/cuda/Module.cpp), so it is answered here. And a pool of OpenMP threads does not
@@ -32,4 +39,4 @@ def safe_to_fork(torch: ModuleType) -> Iterator[Callable[[], None]]:
         # What the fork shares stays shared: a collection does not write to the objects that are there now.
         gc.freeze()
 
-    yield before_test
+    return before_test
