@@ -69,7 +69,7 @@ class Bench:
             candidate=candidate,
             allocated_bytes=outcome.peak_allocated_bytes,
             reserved_bytes=outcome.peak_reserved_bytes,
-            samples=max(outcome.batch_size, 1) * candidate.gpus,
+            samples=max(outcome.batch_size, 1) * candidate.replicas,
             time=self.time(outcome),
             measurement=outcome,
         )

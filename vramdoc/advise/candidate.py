@@ -36,16 +36,29 @@ class Candidate:
                 return choice
         return None
 
+    @property
+    def replicas(self) -> int:
+        """Ranks that train on a batch of their own: the ranks of a machine share one under tensor parallelism."""
+        if self.place is None:
+            return 1
+        shared = any(choice.name == "tensor_parallel" for choice in self.choices)
+        return self.place.world_size // (self.place.local_size if shared else 1)
+
     def without(self, axis: str) -> Candidate:
         """The same with nothing chosen on ``axis``."""
         return self._with(choice for choice in self.choices if measures.by_name(choice.name).axis != axis)
 
     def having(self, choice: Choice) -> Candidate | None:
-        """The same with ``choice`` instead of what there is on its axis; None where another choice excludes it."""
+        """The same with ``choice`` instead of what there is on its axis.
+
+        None where another choice excludes it, or one lacks what it needs.
+        """
         rest = self.without(measures.by_name(choice.name).axis)
-        if any(excluded(choice.name, other.name) for other in rest.choices):
-            return None
-        return self._with((*rest.choices, choice))
+        changed = self._with((*rest.choices, choice))
+        names = {each.name for each in changed.choices}
+        excludes = any(excluded(choice.name, other.name) for other in rest.choices)
+        lacking = any(needed and not needed & names for name in names if (needed := measures.by_name(name).needs))
+        return None if excludes or lacking else changed
 
     def _with(self, choices: Iterable[Choice]) -> Candidate:
         ordered = sorted(choices, key=lambda choice: (measures.by_name(choice.name).stage, choice.name))

@@ -9,7 +9,7 @@ from vramdoc.advise.measures import Measure, Option
 from vramdoc.report.measurement import Choice
 
 BF16 = "bf16_autocast"
-DEFAULT_ALLOW = ("speed", BF16)
+DEFAULT_ALLOW = ("speed", BF16, "fsdp_bf16")
 """What plans may take beside ``free`` where the user says nothing: the same result, and bf16 where the GPU has it."""
 
 ORDER: tuple[tuple[str, ...], ...] = (

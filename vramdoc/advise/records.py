@@ -122,6 +122,7 @@ class Records:
             title=title(choice, self._blocks),
             tier=measures.by_name(choice.name).tier,
             reserved_bytes=result.reserved_bytes if result.ok else None,
+            time=self.ratio(result),
             run=self.name(result),
             code=code,
         )

@@ -9,12 +9,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vramdoc import __version__, hardware, nullgpu
-from vramdoc.advise import plans, verdict, ways
+from vramdoc.advise import measures, plans, verdict, ways
 from vramdoc.advise.asked import Asked
 from vramdoc.advise.batch import Largest, largest_batch
 from vramdoc.advise.bench import Bench
 from vramdoc.advise.candidate import Candidate, Ledger, Result
 from vramdoc.advise.front import front
+from vramdoc.advise.measures import Measure
+from vramdoc.advise.options import alone
 from vramdoc.advise.proofs import prove
 from vramdoc.advise.records import Records, step_time
 from vramdoc.advise.screen import choices_by_axis, screen
@@ -50,8 +52,11 @@ class _Found:
     interrupted: bool = False
 
 
-def advise(asked: Asked, *, cache: Path | None = None, progress: Listener | None = None) -> AdviceReport:
-    """Advice for one target. ``cache`` is a folder for runs, which later calls then need not repeat.
+def advise(
+    asked: Asked, *, cache: Path | None = None, only: str | None = None, progress: Listener | None = None
+) -> AdviceReport:
+    """Advice for one target. ``cache`` is a folder for runs, which later calls then need not repeat; with ``only``,
+    the name of a measure, nothing else is looked at.
 
     Ctrl-C after the target as it is has been measured ends the search, and the report says so. Raises an error of
     :mod:`vramdoc.errors` where the target cannot be measured at all.
@@ -63,7 +68,7 @@ def advise(asked: Asked, *, cache: Path | None = None, progress: Listener | None
     kept = RunCache(cache, fingerprint(asked.path, environment)) if cache is not None else None
     with Pool(environment, cache=kept) as pool:
         session = _Session(asked, pool, listener)
-        found = session.found()
+        found = session.found(only)
     return session.report(found, seconds=time.monotonic() - started)
 
 
@@ -97,11 +102,14 @@ class _Session:
             base, self._base, blocks=self._count, allowed_bytes=self._room.allowed_bytes, allow=asked.allow
         )
 
-    def found(self) -> _Found:
-        """All parts, or those that there was time for."""
+    def found(self, only: str | None) -> _Found:
+        """All parts, or those that there was time for; with ``only``, that measure alone."""
         found = _Found()
         try:
-            self._fill(found)
+            if only is not None:
+                self._show(found, measures.by_name(only))
+            else:
+                self._fill(found)
         except KeyboardInterrupt:
             found.interrupted = True
             if not found.plans:
@@ -138,6 +146,15 @@ class _Session:
             notes=self._asked.notes,
         )
 
+    def _show(self, found: _Found, measure: Measure) -> None:
+        gpus, block = self._asked.gpus, self._asked.block
+        there = ways.place(gpus, self._asked.gpus_per_node) if measure.tier == "sharding" and gpus > 1 else None
+        choice = alone(measure, block=block)
+        result = self._ledger.one(Candidate(choices=(choice,), place=there))
+        found.effects = (self._records.effect(choice, result),)
+        if self._asked.verify:
+            found.proofs = prove(self._pool, self._bench.base, found.effects)
+
     def _fill(self, found: _Found) -> None:
         asked = self._asked
         screened = screen(self._ledger, block=asked.block)
@@ -148,7 +165,12 @@ class _Session:
         self._bench.stage = "combinations"
         space = Space(
             choices=choices_by_axis(
-                screened, allow=asked.allow, block=asked.block, blocks=self._count, batch=self._base.batch_size
+                screened,
+                allow=asked.allow,
+                block=asked.block,
+                blocks=self._count,
+                batch=self._base.batch_size,
+                gpus=asked.gpus,
             ),
             allowed_bytes=self._room.allowed_bytes,
             saved_by_block=verdict.saved_by_block(self._base.modules, self._blocks),

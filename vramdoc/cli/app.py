@@ -10,6 +10,7 @@ import typer
 
 from vramdoc import __version__
 from vramdoc.cli import output
+from vramdoc.cli.advise import advise
 from vramdoc.cli.baseline import baseline
 from vramdoc.cli.check import check
 from vramdoc.cli.diff import diff
@@ -39,6 +40,12 @@ app.command(
     epilog="\b\nExample: vramdoc profile model.py --gpu a100-40 --batch-size 16 -o report.html\n"
     "Next:    vramdoc gpus, for the names that --gpu takes",
 )(profile)
+app.command(
+    "advise",
+    short_help="Say what to change, what it saves and what it costs.",
+    epilog="\b\nExample: vramdoc advise model.py --gpu a100-40 --budget 22GiB\n"
+    "Next:    vramdoc advise model.py --gpu a100-40 --show checkpoint",
+)(advise)
 app.command(
     "check",
     short_help="Fail a build that needs more GPU memory than it may.",

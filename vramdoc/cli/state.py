@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,15 @@ def remember(project: Path, target: str, report: Report) -> None:
         output.write(folder / "last.json", msgspec.json.encode(_Last(target=str(kept))).decode() + "\n")
     except OSError as error:
         output.warning(f"cannot remember this report in {folder}: {error.strerror or error}")
+
+
+def cache_folder(project: Path) -> Path:
+    """Where runs are kept from one call to the next; there may be none yet, and none may be possible."""
+    folder = project / _FOLDER
+    with suppress(OSError):
+        folder.mkdir(exist_ok=True)
+        output.write(folder / ".gitignore", "*\n")
+    return folder / "cache"
 
 
 def last_target(project: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from vramdoc.errors import InstallError
 from vramdoc.nullgpu.installed_torch import TorchBuild, torch_build
@@ -54,6 +55,7 @@ def configuration(devices: Sequence[DeviceSpec], build: TorchBuild, *, limited: 
     return ";".join(fields)
 
 
+@cache  # counters() is asked around every operation of a recorded step
 def _engine() -> ctypes.CDLL:
     engine = ctypes.CDLL(None)  # what is loaded already: a second copy would have devices of its own
     if not hasattr(engine, "vramdoc_nullgpu_configure"):

@@ -6,7 +6,7 @@ import re
 import zlib
 from io import StringIO
 
-from rich.console import CONSOLE_SVG_FORMAT, Console  # type: ignore[attr-defined]  # documented, not re-exported
+from rich.console import CONSOLE_SVG_FORMAT, Console, RenderableType  # type: ignore[attr-defined]  # documented, not re-exported
 from rich.terminal_theme import TerminalTheme
 
 from vramdoc.render.style import clean
@@ -26,8 +26,13 @@ _THEME = TerminalTheme((24, 27, 33), (214, 218, 226), _ANSI, _ANSI)
 def render(report: Report, *, width: int = 100) -> str:
     """The view in ``width`` columns, light on dark."""
     canvas = view_canvas(width)
+    return picture(layout(report, canvas), canvas.width, title=f"vramdoc profile {report.target}")
+
+
+def picture(view: RenderableType, width: int, *, title: str) -> str:
+    """``view`` drawn in a window of ``width`` columns."""
     console = Console(
-        width=canvas.width,
+        width=width,
         file=StringIO(),
         record=True,
         force_terminal=True,
@@ -38,13 +43,14 @@ def render(report: Report, *, width: int = 100) -> str:
         emoji=False,
         legacy_windows=False,
     )
-    console.print(layout(report, canvas))
+    console.print(view)
     # The template is rich's own, less the fonts that it would load from elsewhere.
     template = _FONT_FACE.sub("", CONSOLE_SVG_FORMAT).replace("Fira Code, monospace", _FONTS)
+    drawn = console.export_text(clear=False, styles=True)
     return console.export_svg(
-        title=clean(f"vramdoc profile {report.target}"),
+        title=clean(title),
         theme=_THEME,
         code_format=template,
         # Named after the content, so that the same report gives the same file.
-        unique_id=f"vramdoc-{zlib.crc32(repr(report).encode()):08x}",
+        unique_id=f"vramdoc-{zlib.crc32(drawn.encode()):08x}",
     )

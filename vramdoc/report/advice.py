@@ -101,6 +101,7 @@ class PlanStep:
     title: str
     tier: str
     reserved_bytes: int | None  # None where this far was not measured
+    time: Ratio | None  # likewise with those before it
     run: str
     code: str
 
