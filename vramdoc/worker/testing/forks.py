@@ -33,6 +33,10 @@ def keep_forkable(torch: ModuleType) -> Callable[[], None]:
     import torch.optim
     import torch.utils.checkpoint
 
+    from vramdoc.worker import dispatch
+
+    dispatch.prepare()
+
     def before_test() -> None:
         bindings._cuda_getDeviceCount = device_count
         torch.set_num_threads(threads)
