@@ -29,7 +29,8 @@ from vramdoc.worker.training import Training, split
 STEPS = 2
 BLOCKS = 2
 SAMPLES = 4
-TOKENS = 32
+TOKENS = 16
+VOCABULARY = 1024
 PIXELS = 64
 HEAD_WIDTH = 16
 MOST_PARAMETERS = 200_000_000
@@ -150,6 +151,7 @@ def _small_model(build: Callable[[], nn.Module], size: _Size, trace: _Trace) -> 
             elif size.cut:
                 found = _cut(model)
                 words.append(f"{BLOCKS} of {len(found.modules)} {found.class_name}")
+            _cut_vocabulary(model)
         count = sum(parameter.numel() for parameter in model.parameters())
         if count > MOST_PARAMETERS:
             raise _NotSmallerError("too many parameters")
@@ -200,6 +202,25 @@ def _cut(model: nn.Module) -> Blocks:
     return found
 
 
+def _cut_vocabulary(model: nn.Module) -> None:
+    """Leaves the first rows of large embeddings and of the output heads that belong to them."""
+    sizes = {m.num_embeddings for m in model.modules() if isinstance(m, nn.Embedding) and m.num_embeddings > VOCABULARY}
+    cut: dict[int, nn.Parameter] = {}  # by the identity of the former: embedding and head may share it
+
+    def rows(parameter: Tensor) -> nn.Parameter:
+        return cut.setdefault(id(parameter), nn.Parameter(parameter.detach()[:VOCABULARY].clone()))
+
+    for module in model.modules():
+        if isinstance(module, nn.Embedding) and module.num_embeddings in sizes:
+            module.weight, module.num_embeddings = rows(module.weight), VOCABULARY
+        elif isinstance(module, nn.Linear) and module.out_features in sizes:
+            module.weight, module.out_features = rows(module.weight), VOCABULARY
+            module.bias = rows(module.bias) if module.bias is not None else None
+    config: Any = getattr(model, "config", None)
+    if getattr(config, "vocab_size", None) in sizes:
+        config.vocab_size = VOCABULARY
+
+
 def _initialise(model: nn.Module) -> None:
     """Random matrices, in place of those whose initialiser was skipped."""
     with torch.no_grad():
@@ -217,6 +238,8 @@ def _small_batch(make_batch: Callable[[int], Any], size: _Size) -> Callable[[int
             value = value[:, :TOKENS]
         elif size.crop and value.dim() in (3, 4) and min(value.shape[-2:]) > PIXELS:
             value = value[..., :PIXELS, :PIXELS]
-        return value.to(size.dtype) if value.is_floating_point() else value
+        if value.is_floating_point():
+            return value.to(size.dtype)
+        return torch.where(value >= VOCABULARY, value % VOCABULARY, value) if value.dtype == torch.int64 else value
 
     return lambda batch_size: torch.utils._pytree.tree_map(shrink, make_batch(batch_size))

@@ -27,4 +27,5 @@ def apply(training: Training, choices: Iterable[Choice]) -> None:
     """Changes ``training`` by every choice, in order. A measure that does not apply to
     the target raises :class:`vramdoc.errors.MeasureError` with the reason."""
     for choice in choices:
+        training.applied[choice.name] = ""  # its place in the order: the code may come when there is a model
         _MEASURES[choice.name](training, **choice.options)

@@ -108,11 +108,16 @@ def on_optimizer(training: Training, make: Callable[[Optimizer], Snippet]) -> No
 def on_batch(training: Training, make: Callable[[Any, int], Snippet]) -> None:
     """Runs what ``make`` returns for the target's first batch and its size as soon as there is one."""
     make_batch = training.make_batch
+    changed: list[Callable[[int], Any]] = []
 
     def made(batch_size: int) -> Any:
-        first = [make_batch(batch_size)]
-        training.make_batch = lambda size: first.pop() if first else make_batch(size)
-        run(training, make(first[0], batch_size))
-        return training.make_batch(batch_size)
+        if not changed:
+            outer = training.make_batch  # another measure's, perhaps, that has called this one
+            first = [make_batch(batch_size)]
+            training.make_batch = lambda size: first.pop() if first else make_batch(size)
+            run(training, make(first[0], batch_size))
+            changed.append(training.make_batch)
+            training.make_batch = outer
+        return changed[0](batch_size)
 
     training.make_batch = made

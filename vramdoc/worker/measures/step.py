@@ -47,7 +47,7 @@ _MEAN_OF_MEANS = (
 
 
 def _require_splittable(training: Training) -> None:
-    """Raises, at the first batch, where it has nothing that can be split."""
+    """Raises, once there is a batch, where it has nothing that can be split."""
     make_batch = training.make_batch
 
     def made(batch_size: int) -> Any:
@@ -57,7 +57,6 @@ def _require_splittable(training: Training) -> None:
             raise MeasureError("the batch has no tensors that could be split")
         if any(len(tensor) != batch_size for tensor in tensors):
             raise MeasureError(f"not every tensor of the batch has {batch_size} samples as its first dimension")
-        training.make_batch = make_batch  # once is enough
         return batch
 
     training.make_batch = made
