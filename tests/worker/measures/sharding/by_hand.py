@@ -46,7 +46,7 @@ def train(wrap: Wrap, optimize: Optimize = adamw) -> list[int]:
     for _ in range(4):
         batch = small.make_batch(small.BATCH_SIZE).cuda()
         loss = small.compute_loss(model, batch)
-        loss.backward()
+        torch.autograd.backward(loss)
         optimizer.step()
         optimizer.zero_grad()
         del batch, loss
@@ -62,8 +62,8 @@ def zero1(model: nn.Module) -> Any:
     return ZeroRedundancyOptimizer(model.parameters(), AdamW)
 
 
-def sharded(model: Any, **options: Any) -> nn.Module:
-    for block in model.blocks:
+def sharded(model: nn.Module, **options: Any) -> nn.Module:
+    for block in model.get_submodule("blocks").children():
         fully_shard(block, **options)
     fully_shard(model, **options)
     return model
@@ -79,9 +79,9 @@ def hybrid(model: nn.Module) -> nn.Module:
     return sharded(model, mesh=init_device_mesh("cuda", (2, 2), mesh_dim_names=("outer", "inner")))
 
 
-def split(model: Any) -> nn.Module:
+def split(model: nn.Module) -> nn.Module:
     mesh = init_device_mesh("cuda", (dist.get_world_size(),))
-    for block in model.blocks:
+    for block in model.get_submodule("blocks").children():
         columns = {name: ColwiseParallel() for name in ("query", "key", "value", "up")}
         parallelize_module(block, mesh, columns | {"out": RowwiseParallel(), "down": RowwiseParallel()})
     return model.cuda()

@@ -34,7 +34,8 @@ class Block(nn.Module):
         )
         mixed = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).flatten(2))
-        return x + self.down(nn.functional.gelu(self.up(x)))
+        out: Tensor = x + self.down(nn.functional.gelu(self.up(x)))
+        return out
 
 
 class Transformer(nn.Module):
@@ -48,7 +49,8 @@ class Transformer(nn.Module):
         x = self.embed(tokens)
         for block in self.blocks:
             x = block(x)
-        return self.head(x)
+        logits: Tensor = self.head(x)
+        return logits
 
 
 def build_model() -> nn.Module:

@@ -112,7 +112,7 @@ def test_offloaded_shards_leave_the_gpu(bench: Bench, workspace: int) -> None:
     assert ends(bench.measure("zero3 + fsdp_offload", size=2))["after_step"] == workspace
 
 
-def test_zero1_splits_the_states(bench: Bench, workspace: int) -> None:
+def test_zero1_splits_the_states(bench: Bench) -> None:
     """Each state is on one rank: together they are one GPU's, and no rank has more than half and one tensor."""
     whole = total(FLOAT * share(shape, 1) for shape in SHAPES)
     both = [ends(bench.measure("zero1", rank=rank, size=2))["after_step"] for rank in (0, 1)]
@@ -167,12 +167,12 @@ def test_collectives_of_a_step(bench: Bench) -> None:
 @pytest.mark.parametrize("case", [*CASES, "hsdp"])
 def test_printed_code_gives_the_promised_peak(case: str, bench: Bench, tmp_path: Path) -> None:
     """The code as it is shown, at the end of the target's file, run as a rank with nothing applied."""
-    world = {"rank": 1, "size": 4, "local_size": 2} if case == "hsdp" else {"rank": 1, "size": 2}
-    promised = bench.measure(case, **world)
+    size, local_size = (4, 2) if case == "hsdp" else (2, 2)
+    promised = bench.measure(case, rank=1, size=size, local_size=local_size)
     target = tmp_path / "written.py"
     code = {each.name: each.code for each in promised.applied}
     target.write_text((HERE / "small.py").read_text() + "\n\n" + "\n\n".join(code[name] for name in case.split(" + ")))
-    assert peaks(bench.measure(target=target, **world)) == peaks(promised)
+    assert peaks(bench.measure(rank=1, size=size, local_size=local_size, target=target)) == peaks(promised)
 
 
 @pytest.mark.parametrize(
@@ -205,4 +205,4 @@ def test_8b_model_is_never_whole(bench: Bench) -> None:
     load = found.phases[0]
     head_and_tokens = 2 * 2 * 128256 * 4096
     assert load.end_bytes == pytest.approx(2 * parameters / 8, rel=1e-3)
-    assert load.peak_bytes < load.end_bytes + 2 * head_and_tokens
+    assert load.peak_bytes - load.end_bytes < head_and_tokens + (2 << 20)

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
-import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch._dynamo  # which DDP and fully_shard import: once, before the forks
 import torch.distributed as dist
+from launch import alone, together
 from models import Block, Transformer
 from torch import nn
 from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecisionPolicy, fully_shard
@@ -25,8 +23,6 @@ from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.nn.parallel import DistributedDataParallel
-
-from vramdoc.worker.ranks import World, acting_as, among_processes
 
 
 def train(wrap: Callable[[nn.Module], nn.Module]) -> dict[str, int]:
@@ -116,56 +112,6 @@ def pipeline() -> dict[str, int]:
     given = {"target": torch.zeros(8, 32, device=device)} if rank else {}
     schedule.step(*(() if rank else (torch.zeros(8, 64, device=device),)), **given)
     return {"gradients": sum(parameter.grad.nbytes for parameter in stage.submod.parameters())}
-
-
-class Ranks:
-    """Forks that each write what they found to a file of their own."""
-
-    def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp())
-        self._running: dict[str, int] = {}
-
-    def start(self, name: str, work: Callable[[], Any], world: AbstractContextManager[None]) -> None:
-        child = os.fork()
-        if child:
-            self._running[name] = child
-            return
-        status = 1
-        try:
-            with world:
-                found = work()
-            (self._folder / name).write_text(json.dumps(found))
-            status = 0
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-
-    def join(self) -> dict[str, Any]:
-        for name, child in self._running.items():
-            assert os.waitpid(child, 0)[1] == 0, name
-        found = {name: json.loads((self._folder / name).read_text()) for name in self._running}
-        self._running.clear()
-        return found
-
-
-def together(name: str, work: Callable[[], Any], size: int) -> dict[str, Any]:
-    """``size`` real processes, as ``torchrun`` would start them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    ranks = Ranks()
-    for rank in range(size):
-        os.environ.update(World(rank=rank, size=size, local_size=size).environment() | {"MASTER_PORT": port})
-        ranks.start(f"{name} {rank}", work, among_processes())
-    return ranks.join()
-
-
-def alone(name: str, work: Callable[[], Any], size: int) -> dict[str, Any]:
-    """The first and the last rank, each without peers."""
-    ranks = Ranks()
-    for rank in (0, size - 1):
-        ranks.start(f"{name} {rank}", work, acting_as(World(rank=rank, size=size)))
-    return ranks.join()
 
 
 def main() -> None:
