@@ -104,7 +104,7 @@ def _start_context() -> int:
     import pynvml
 
     pynvml.nvmlInit()
-    handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+    handle = pynvml.nvmlDeviceGetHandleByIndex(torch.cuda._get_nvml_device_index(0))
     before: int = pynvml.nvmlDeviceGetMemoryInfo(handle).used
     torch.zeros(1, device="cuda")
     torch.cuda.synchronize()

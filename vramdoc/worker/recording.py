@@ -191,4 +191,4 @@ def _address(tensor: Tensor) -> int:
         address: int = local.data_ptr()
     except RuntimeError:  # a fake or functional tensor has no address
         return 0
-    return address - local.storage_offset() * local.element_size() if address else 0
+    return address - int(local.storage_offset()) * local.element_size() if address else 0
