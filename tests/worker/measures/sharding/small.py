@@ -28,11 +28,11 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         normed = self.norm(x)
-        heads = (
+        query, key, value = (
             projection(normed).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2)
             for projection in (self.query, self.key, self.value)
         )
-        mixed = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+        mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).flatten(2))
         out: Tensor = x + self.down(nn.functional.gelu(self.up(x)))
         return out
