@@ -13,6 +13,7 @@ import gzip
 import json
 import math
 import pickle
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.advise.cost.calibration import COLUMNS, DATA, Outcome, by_kind, load, median_error, outcomes
+from tests.benchmarks.time_calibration.fit import absolute_errors, fit, fit_errors, leave_out, with_constants
 from vramdoc import hardware, nullgpu
 from vramdoc.report.operations import Collective, Operation
 from vramdoc.runner.devices import device_specs
@@ -38,11 +40,14 @@ def main(arguments: list[str]) -> int:
     """Runs what is asked for."""
     if "--record" in arguments:
         record()
-    if "--fit" in arguments or "--leave-out" in arguments:
-        from tests.benchmarks.time_calibration.fit import fit, leave_out
-
-        print(json.dumps(fit(load()), indent=1) if "--fit" in arguments else leave_out(load()))
+    if "--fit" in arguments:
+        constants = fit(load())
+        print(json.dumps(constants | {"error": fit_errors(load(), with_constants(constants))}, indent=1))
+    if "--leave-out" in arguments:
+        print(leave_out(load()))
     print(table(outcomes(load())))
+    absolute = statistics.median(abs(error) for error in absolute_errors(load()).values())
+    print(f"time of a step by itself: median error {absolute:.1%}")
     return 0
 
 

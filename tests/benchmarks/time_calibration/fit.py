@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
-from tests.advise.cost.calibration import DATA, Outcome, Pair, Side, by_kind, median_error, outcomes
+from tests.advise.cost.calibration import DATA, Pair, Side, by_kind, load, median_error, outcomes
 from vramdoc.advise.cost import TimeEstimate
 from vramdoc.advise.cost.efficiencies import Efficiencies, calibrated
+from vramdoc.advise.cost.step import share_shifts
 
 FITTED: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "products": {"half_depth": (16, 128), "fp32": (0.7, 0.95), "tf32": (0.5, 1.0)},
@@ -18,9 +22,9 @@ FITTED: Mapping[str, Mapping[str, tuple[float, float]]] = {
         **{"dense": (0.4, 1.0), "dense_fp32": (0.6, 1.3), "dense_tf32": (0.4, 1.0), "layout_passes": (1.0, 3.0)},
         **{"grouped_first": (0.01, 0.5), "grouped_last": (0.01, 0.5), "depthwise": (0.05, 0.9)},
     },
-    "attention": {"flash": (0.4, 0.8)},
-    "memory": {"elementwise": (0.6, 0.92), "reduction": (0.4, 0.9), "cached": (0.0, 3.0)},
-    "launch": {"kernel_seconds": (1e-6, 5e-6)},
+    "attention": {"flash": (0.4, 0.75)},
+    "memory": {"elementwise": (0.65, 0.92), "reduction": (0.5, 0.9), "cached": (0.0, 3.0)},
+    "launch": {"kernel_seconds": (1e-6, 4e-6)},
     "host": {"operation_seconds": (3e-6, 2e-5)},
     "links": {"ring": (0.5, 0.9), "contention": (0.0, 0.5), "imbalance": (0.0, 0.03)},
 }
@@ -31,11 +35,15 @@ _PULL = 0.01  # of a constant towards where it began: a factor of e costs as muc
 _ABSOLUTE = 0.2  # weight of the steps' own times beside their ratios
 _PER_SECOND = ("img/s", "seq/s", "vol/s")
 _SECONDS = ("s/batch",)
+_RATIO_DEVIATION = 0.015  # of any ratio: two runs of one program differ by as much
+_DEVIATIONS = tuple(0.03 * 1.4**i for i in range(12))
 
 
-def fit(pairs: Sequence[Pair], start: Efficiencies | None = None) -> dict[str, dict[str, float]]:
-    """The fitted constants by section."""
-    begun = best = start or calibrated()
+def fit(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
+    """The fitted constants by section; begins in the middle of what is physical."""
+    begun = best = with_constants(
+        {section: {n: (low + high) / 2 for n, (low, high) in names.items()} for section, names in FITTED.items()}
+    )
     score = _score(pairs, best, begun)
     for step in _STEPS:
         for _ in range(_SWEEPS):
@@ -47,11 +55,42 @@ def fit(pairs: Sequence[Pair], start: Efficiencies | None = None) -> dict[str, d
                         if value < score:
                             best, score = tried, value
                             break
-            print(f"step {step}: score {score:.4f}", flush=True)
+            print(f"step {step}: score {score:.4f}", file=sys.stderr, flush=True)
     return {
         section: {name: float(f"{getattr(best, section)[name]:.3g}") for name in names}
         for section, names in FITTED.items()
     }
+
+
+def fit_errors(pairs: Sequence[Pair], efficiencies: Efficiencies) -> dict[str, float]:
+    """The standard deviations of ``[error]``: the likeliest for the ratios' errors, then widened to hold 80 %."""
+    rows = []
+    for pair in pairs:
+        before, after = pair.before.estimate(efficiencies), pair.after.estimate(efficiencies)
+        modelled = after.seconds / before.seconds * pair.before.samples / pair.after.samples
+        rows.append((abs(math.log(modelled * pair.speedup)), share_shifts(before, after)))
+    kernels, host, links = min(
+        itertools.product(_DEVIATIONS, _DEVIATIONS, _DEVIATIONS),
+        # Laplace's distribution: a few pairs are far off, and they shall not widen all the others.
+        key=lambda guess: sum(math.log(d) + error / d for error, d in _deviations(rows, guess)),
+    )
+    widened = _four_of_five(error / d for error, d in _deviations(rows, (kernels, host, links)))
+    errors = absolute_errors(pairs, efficiencies).values()
+    found = {"kernels": kernels * widened, "host": host * widened, "links": links * widened}
+    found |= {"ratio": _RATIO_DEVIATION * widened, "step": _four_of_five(abs(math.log1p(error)) for error in errors)}
+    return {name: float(f"{value:.2g}") for name, value in found.items()}
+
+
+def _deviations(rows: list[tuple[float, dict[str, float]]], guess: tuple[float, ...]) -> Iterator[tuple[float, float]]:
+    """Each pair's error with the deviation that its parts say."""
+    for error, shifts in rows:
+        yield error, math.hypot(_RATIO_DEVIATION, *(d * s for d, s in zip(guess, shifts.values(), strict=True)))
+
+
+def _four_of_five(sizes: Iterable[float]) -> float:
+    """The standard deviation of a normal distribution that has four of five of them within."""
+    ordered = sorted(sizes)
+    return ordered[math.ceil(0.8 * len(ordered)) - 1] / 1.2816
 
 
 def with_constants(constants: Mapping[str, Mapping[str, float]]) -> Efficiencies:
@@ -62,13 +101,18 @@ def with_constants(constants: Mapping[str, Mapping[str, float]]) -> Efficiencies
 
 def leave_out(pairs: Sequence[Pair], least: int = 5) -> str:
     """Fits without each kind of change in turn: the error on the kind that was left out."""
-    lines = []
-    for kind, rows in by_kind(outcomes(pairs)).items():
-        if len(rows) >= least:
-            constants = with_constants(fit([pair for pair in pairs if pair.kind != kind]))
-            left = median_error(outcomes([pair for pair in pairs if pair.kind == kind], constants))
-            lines.append(f"{kind:24} fitted with it {median_error(rows):6.1%}, without it {left:6.1%}")
-    return "\n".join(lines)
+    kinds = {kind: rows for kind, rows in by_kind(outcomes(pairs)).items() if len(rows) >= least}
+    with ProcessPoolExecutor(2) as pool:
+        errors = pool.map(_left_out, kinds)
+        return "\n".join(
+            f"{kind:24} fitted with it {median_error(rows):6.1%}, without it {error:6.1%}"
+            for (kind, rows), error in zip(kinds.items(), errors, strict=True)
+        )
+
+
+def _left_out(kind: str) -> float:
+    constants = with_constants(fit([pair for pair in load() if pair.kind != kind]))
+    return median_error(outcomes([pair for pair in load() if pair.kind == kind], constants))
 
 
 def _scaled(efficiencies: Efficiencies, section: str, name: str, factor: float) -> Efficiencies:
@@ -105,7 +149,7 @@ def _size(error: float) -> float:
 
 def _pull(efficiencies: Efficiencies, begun: Efficiencies) -> float:
     moved = [
-        math.log(getattr(efficiencies, section)[name] / getattr(begun, section)[name]) ** 2
+        math.log((getattr(efficiencies, section)[name] + 1e-9) / (getattr(begun, section)[name] + 1e-9)) ** 2
         for section, names in FITTED.items()
         for name in names
     ]
@@ -127,6 +171,3 @@ def absolute_errors(pairs: Iterable[Pair], efficiencies: Efficiencies | None = N
         for pair in pairs
         if pair.name in published
     }
-
-
-__all__ = ["FITTED", "Outcome", "absolute_errors", "fit", "leave_out", "with_constants"]

@@ -14,6 +14,7 @@ from vramdoc.hardware import Gpu, Link, find_link
 from vramdoc.report.operations import Collective, Operation
 
 _DEFAULT_NODE_LINK = "ethernet-400"
+_ERROR_GROUPS = {"host": "host", "communication": "links", "transfer": "links"}
 _FOUR_OF_FIVE = 1.2816  # standard deviations on either side that hold 80 % of a normal distribution
 
 
@@ -80,18 +81,19 @@ def ratio(base: TimeEstimate, changed: TimeEstimate, *, efficiencies: Efficienci
     d log(ratio) = sum over parts of (share after - share before) x error of the part.
     """
     error = (efficiencies or calibrated()).error
-    names = {*base.parts, *changed.parts}
-    shift = math.sqrt(
-        sum(
-            (changed.parts.get(name, 0.0) / changed.seconds - base.parts.get(name, 0.0) / base.seconds) ** 2
-            for name in names
-        )
-    )
     value = changed.seconds / base.seconds
-    same = base.parts == changed.parts
-    deviation = 0.0 if same else math.hypot(error["ratio"], error["part"] * shift)
-    spread = math.exp(_FOUR_OF_FIVE * deviation)
+    deviation = math.hypot(error["ratio"], *(error[g] * shift for g, shift in share_shifts(base, changed).items()))
+    spread = 1.0 if base.parts == changed.parts else math.exp(_FOUR_OF_FIVE * deviation)
     return Interval(value=value, low=value / spread, high=value * spread)
+
+
+def share_shifts(base: TimeEstimate, changed: TimeEstimate) -> dict[str, float]:
+    """How far the shares of the parts of two steps lie apart, by what decides how well a part is known."""
+    squares = {"kernels": 0.0, "host": 0.0, "links": 0.0}
+    for name in {*base.parts, *changed.parts}:
+        before, after = (e.parts.get(name, 0.0) / e.seconds for e in (base, changed))
+        squares[_ERROR_GROUPS.get(name, "kernels")] += (after - before) ** 2
+    return {group: math.sqrt(square) for group, square in squares.items()}
 
 
 def _host(e: Efficiencies) -> Host:
