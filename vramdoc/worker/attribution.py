@@ -54,6 +54,7 @@ class _History:
     backward: dict[int, int] = field(default_factory=dict)  # step -> event where its backward begins
     steps: dict[int, tuple[int, int]] = field(default_factory=dict)  # step -> first and last event
     phases: list[tuple[int, str]] = field(default_factory=list)  # event where a phase begins
+    distributed: bool = False  # as in Recording
 
 
 def attribute(recording: Recording, *, step: int, root: Path) -> Attributed:
@@ -77,7 +78,7 @@ def attribute(recording: Recording, *, step: int, root: Path) -> Attributed:
 
 
 def _read(recording: Recording) -> _History:
-    history = _History()
+    history = _History(distributed=recording.distributed)
     live: dict[int, _Live] = {}
     phase, step = "load", 0
     for index, event in enumerate(recording.events):
@@ -132,7 +133,7 @@ def _category(block: _Live, history: _History) -> str:
     if block.role in CATEGORIES:
         return block.role
     op = block.context.op
-    if op.startswith(_COMMUNICATION):
+    if op.startswith(_COMMUNICATION) or (history.distributed and not op):
         return "communication"
     if block.scratch and (not block.in_operation or any(name in op for name in _LIBRARY_OPS)):
         return "workspace"

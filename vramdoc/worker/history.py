@@ -30,3 +30,5 @@ class Recording:
     outputs: dict[int, tuple[int, ...]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)  # as the allocator's history gives them
     classes: dict[str, str] = field(default_factory=dict)  # module's qualified name -> class name
+    # The model is spread over ranks: what no operation took holds what FSDP gathers, or is a bucket of DDP.
+    distributed: bool = False

@@ -27,6 +27,7 @@ from vramdoc.worker.history import MARK, Context, Recording
 from vramdoc.worker.modules import ModuleStack
 from vramdoc.worker.places import is_internal
 
+_COMPILER = "torch._inductor.compile_fx"
 _VIEWS = 16
 """How many views may follow one another and still be told apart from nodes that nobody saw being made."""
 
@@ -62,6 +63,8 @@ class Recorder:
         """Names modules, marks parameters and buffers, and marks each gradient when it is first accumulated."""
         self._modules.names = {id(module): name for name, module in model.named_modules()}
         self.recording.classes = {name: type(module).__name__ for name, module in model.named_modules()}
+        # Compiled code takes memory outside of operations, too.
+        self.recording.distributed = torch.distributed.is_initialized() and _COMPILER not in sys.modules
         for name, parameter in model.named_parameters():
             self.mark("parameters", name, [parameter])
             self._parameters.add(_address(parameter))
@@ -73,7 +76,8 @@ class Recorder:
     def know_optimizer(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         """Marks the optimizer's states and the gradients as they stand; called after each step."""
         names = {id(parameter): name for name, parameter in model.named_parameters()}
-        for parameter, state in optimizer.state.items():
+        inner = getattr(optimizer, "optim", optimizer)  # of ZeRO-1: the one that steps this rank's share
+        for parameter, state in inner.state.items():
             self.mark("optimizer_state", names.get(id(parameter), ""), tensors_in(state))
         for name, parameter in model.named_parameters():
             if parameter.grad is not None:

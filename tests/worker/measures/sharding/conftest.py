@@ -43,6 +43,7 @@ class Bench:
         local_size: int | None = None,
         target: Path = HERE / "small.py",
         operations: bool = False,
+        attributed: bool = False,
     ) -> Measurement:
         """``target`` with the measures in ``names``, joined by " + ", as ``rank`` of ``size``. Each is run once."""
         build = nullgpu.torch_build()
@@ -54,6 +55,7 @@ class Bench:
             measures=tuple(Choice(name=name) for name in names.split(" + ") if name),
             place=Place(rank=rank, world_size=size, local_size=local) if size > 1 else None,
             operations=operations,
+            attributed=attributed,
         )
         if str(request) not in self._found:
             self._found[str(request)] = self.worker.measure(request)

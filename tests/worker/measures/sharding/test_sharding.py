@@ -164,6 +164,29 @@ def test_collectives_of_a_step(bench: Bench) -> None:
     ]
 
 
+def test_peak_says_what_the_ranks_exchange(bench: Bench) -> None:
+    """A person asks what fills a rank: buckets and gathered blocks are communication, ZeRO-1's states are states."""
+
+    def categories(case: str) -> dict[str, int]:
+        attributed = bench.measure(case, size=2, attributed=True).attributed
+        assert attributed is not None
+        return attributed.categories
+
+    def requested(ranks: int, shapes: list[Shape] = SHAPES) -> int:
+        return FLOAT * sum(share(shape, ranks) for shape in shapes)
+
+    replicated = [categories(case) for case in ("ddp", "zero1")]
+    assert [(each["parameters"], each["communication"]) for each in replicated] == [(requested(1),) * 2] * 2
+    assert replicated[0]["optimizer_state"] == 2 * requested(1)
+    assert 0.8 < replicated[1]["optimizer_state"] / requested(1) < 1.2
+    kept = categories("zero2")
+    assert (kept["parameters"], kept["optimizer_state"]) == (
+        requested(2),
+        2 * FLOAT * sum(own_share(shape, 0, 2) for shape in SHAPES),
+    )
+    assert kept["communication"] >= 2 * requested(2)  # every block whole, from its forward to its backward
+
+
 @pytest.mark.parametrize("case", [*CASES, "hsdp"])
 def test_printed_code_gives_the_promised_peak(case: str, bench: Bench, tmp_path: Path) -> None:
     """The code as it is shown, at the end of the target's file, run as a rank with nothing applied."""
