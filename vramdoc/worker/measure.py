@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from vramdoc import nullgpu
+from vramdoc.errors import MeasureError, UsageError
 from vramdoc.report import Device
 from vramdoc.report.measurement import (
     Applied,
@@ -93,8 +94,16 @@ def measure(request: Request, *, null: bool, progress: Progress) -> Measurement:
 
 
 def _take_place(place: Place) -> None:
-    """Makes this process the rank at ``place``, on its own of the null GPUs of its machine."""
-    world = World(rank=place.rank, size=place.world_size, local_size=place.local_size)
+    """Makes this process the rank at ``place``, on its own of the null GPUs of its machine.
+
+    Raises :class:`MeasureError` where there is no such place.
+    """
+    try:
+        world = World(rank=place.rank, size=place.world_size, local_size=place.local_size)
+    except UsageError as error:
+        raise MeasureError(error.message, hint=error.hint) from None
+    if torch.cuda.device_count() < world.local_size:
+        raise MeasureError(f"{world.local_size} ranks on a machine of {torch.cuda.device_count()} GPUs")
     install(world)
     torch.cuda.set_device(world.local_rank)
 

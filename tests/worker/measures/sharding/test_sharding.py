@@ -207,6 +207,7 @@ def test_printed_code_gives_the_promised_peak(case: str, bench: Bench, tmp_path:
         ("tensor_parallel", 4, 2, "one machine"),
         ("tensor_parallel", 5, 5, "cannot be split over 5 ranks"),
         ("ddp + zero3", 2, 2, "distributed already"),
+        ("ddp", 12, 8, "12 ranks on machines of 8"),
     ],
 )
 def test_what_cannot_be_says_why(case: str, size: int, local_size: int, reason: str, bench: Bench) -> None:
