@@ -147,3 +147,25 @@ def test_a_recorded_step_leaves_the_figures_alone() -> None:
     )
     assert {row.phase for row in rows} >= {"forward", "loss", "backward", "optimizer"}
     assert len(rows) < 150, "like calls are one row"
+
+
+COMPILED = """
+import dataclasses
+import os
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # a pool of compilers takes longer to start than one kernel
+import torch
+from vramdoc.worker.operations import OperationRecorder
+
+shifted = torch.compile(lambda x: (x.sin() + 1) * 2)
+values = torch.zeros(1024, 1024, device="cuda")
+shifted(values)
+with OperationRecorder(lambda: "forward") as recorder:
+    shifted(values)
+emit([dataclasses.asdict(row) for row in recorder.operations()])
+"""
+
+
+def test_compiled_kernels_are_seen(on_null_gpu: Callable[..., Any]) -> None:
+    """torch.compile's kernels pass the dispatcher by: their launcher says what they are given."""
+    row = one(on_null_gpu(COMPILED), "compiled")
+    assert (row["bytes"], row["launches"], row["dtype"]) == (2 * 4 * 1024 * 1024, 1, "fp32")
