@@ -52,8 +52,10 @@ _KINDS: dict[str, tuple[CollectiveOp, int]] = {
     "irecv": ("send_recv", 0),
 }
 """Operator -> kind, and which argument holds the whole buffer: what all ranks together gather or reduce."""
+_BESIDE: tuple[CollectiveOp, ...] = ("all_reduce", "all_gather", "reduce_scatter")
+"""What is issued beside a computation. DDP's buffers and ZeRO-1's parameters are broadcast and waited for."""
 _WAITED_FOR = ("optimizer", "after_step")
-"""Phases in which nothing is computed beside a collective: what ZeRO-1 broadcasts there is waited for at once."""
+"""Phases in which nothing is computed beside a collective."""
 
 _Row = tuple[CollectiveOp, str, str, int, int, int, bool]
 """What like collectives share: op, phase, dtype, bytes, group size, group span, overlapped."""
@@ -98,7 +100,7 @@ class CollectiveCounter:
         span = len({rank // self._local_size for rank in members})
         dtype = kinds.dtype_of("elementwise", tensors, [])
         size = sum(tensor.nbytes for tensor in tensors)
-        overlapped = phase not in _WAITED_FOR and self._runs_beside(given)
+        overlapped = kind in _BESIDE and phase not in _WAITED_FOR and self._runs_beside(given)
         self._calls[kind, phase, dtype, size, len(members), span, overlapped] += 1
 
     def _runs_beside(self, given: Mapping[str, Any]) -> bool:

@@ -10,12 +10,11 @@ from vramdoc.advise.measures.model import BLOCK, Measure
 
 FULLY_SHARDED = frozenset({"zero2", "zero3", "hsdp"})
 """Strategies of torch's fully_shard, which take a precision policy and an offload policy."""
-REPLICATED = frozenset({"ddp", "zero1"})
-"""Strategies whose ranks hold all parameters and gradients, in DistributedDataParallel."""
 
 _BATCH = "each GPU takes the batch of one: the effective batch grows with the number of GPUs"
 _PLAIN_PARAMETERS = frozenset({"offload_parameters", "adam_8bit", "adafactor"})
-"""What does not take shards (Adafactor: of torch 2.14), or shards by itself."""
+"""What does not take shards (Adafactor: of torch 2.14), or shards by itself. fully_shard takes contiguous weights."""
+_SHARDS = _PLAIN_PARAMETERS | {"channels_last"}
 _DTENSOR_RISKS = (
     _BATCH,
     "parameters become DTensors: code that looks at their shapes or changes them has to know",
@@ -60,7 +59,7 @@ SHARDING = (
         change="fully_shard each block and then the model, with reshard_after_forward=False",
         cost="one all-gather of the parameters and one reduce-scatter of the gradients a step",
         risks=_DTENSOR_RISKS,
-        excludes=_PLAIN_PARAMETERS,
+        excludes=_SHARDS,
         options=(BLOCK,),
     ),
     Measure(
@@ -74,7 +73,7 @@ SHARDING = (
         change="fully_shard each block and then the model",
         cost="two all-gathers of the parameters and one reduce-scatter of the gradients a step",
         risks=_DTENSOR_RISKS,
-        excludes=_PLAIN_PARAMETERS,
+        excludes=_SHARDS,
         options=(BLOCK,),
     ),
     Measure(
@@ -88,7 +87,7 @@ SHARDING = (
         change="fully_shard each block and then the model, on a mesh of machines x GPUs",
         cost="as ZeRO-3 within a machine; between machines one all-reduce of a GPU's share of the gradients",
         risks=_DTENSOR_RISKS,
-        excludes=_PLAIN_PARAMETERS,
+        excludes=_SHARDS,
         options=(BLOCK,),
     ),
     Measure(
@@ -105,7 +104,8 @@ SHARDING = (
             "every rank of a machine has to be given the same batch: the effective batch does not grow",
             "heads and widths must divide by the number of ranks",
         ),
-        excludes=_PLAIN_PARAMETERS | {"ddp_bucket_view"},
+        # They mix split parameters, or activations, with whole tensors in one operation.
+        excludes=_PLAIN_PARAMETERS | {"chunked_cross_entropy", "fp16_autocast", "lora", "offload_activations"},
     ),
     Measure(
         name="fsdp_bf16",

@@ -54,7 +54,7 @@ def offload_parameters(training: Training, block: str | None = None) -> None:
 
     def make(model: nn.Module) -> Snippet:
         found = repeated(model, block)
-        _require_host_memory(model)
+        require_host_memory(model)
         body = f"""
 def build_model():
     model = build_model_before_offload_parameters()
@@ -79,15 +79,16 @@ def place_model(model):
 
     on_model(training, make)
     if training.null:
-        training.update = _skip_on_host
+        training.update = skip_on_host
 
 
-def _skip_on_host(_optimizer: Optimizer) -> None:
+def skip_on_host(_optimizer: Optimizer) -> None:
     """The optimizer's step on the host: it takes seconds, gigabytes and nothing of the GPU."""
 
 
-def _require_host_memory(model: nn.Module) -> None:
-    needed = sum(parameter.nbytes for parameter in model.parameters())
+def require_host_memory(model: nn.Module, ranks: int = 1) -> None:
+    """Raises :class:`MeasureError` where one of ``ranks`` cannot hold its parameters and gradients on this machine."""
+    needed = sum(parameter.nbytes for parameter in model.parameters()) // ranks
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if 2 * needed > free:
         raise MeasureError(

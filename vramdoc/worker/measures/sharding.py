@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from vramdoc.errors import MeasureError
 from vramdoc.worker.measures.activations import repeated
+from vramdoc.worker.measures.offload import require_host_memory, skip_on_host
 from vramdoc.worker.measures.precision import require_bf16
 from vramdoc.worker.measures.registry import measure
 from vramdoc.worker.measures.snippet import Snippet, on_model, on_optimizer, run
@@ -112,16 +113,15 @@ def fsdp_offload(training: Training) -> None:
     _require_fully_sharded(training)
     if "run_optimizer" in training.names:
         raise MeasureError("the step does not end in a plain optimizer.step()")
+    ranks, local = world()
+    shards = local if "mesh" in training.names["options_of_fully_shard"] else ranks
+    on_model(training, lambda model: require_host_memory(model, shards))
     body = """
 options_of_fully_shard["offload_policy"] = torch.distributed.fsdp.CPUOffloadPolicy()
 """
     run(training, Snippet(measure="fsdp_offload", body=body, imports=("torch", "torch.distributed.fsdp")))
     if training.null:
-        training.update = _skip_on_host
-
-
-def _skip_on_host(_optimizer: Optimizer) -> None:
-    """The optimizer's step on the host: it takes seconds, gigabytes and nothing of the GPU."""
+        training.update = skip_on_host
 
 
 def world() -> tuple[int, int]:
