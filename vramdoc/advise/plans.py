@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from vramdoc.advise import measures
 from vramdoc.advise.candidate import Candidate, Ledger, Result
@@ -38,11 +39,16 @@ def choose(ledger: Ledger, found: Sequence[Result], allowed_bytes: int) -> list[
 
 
 def prefixes(candidate: Candidate) -> list[Candidate]:
-    """The candidate with its first change only, with its first two, and so on to all of them."""
-    return [
-        Candidate(choices=candidate.choices[:count], batch_size=candidate.batch_size, place=candidate.place)
-        for count in range(1, len(candidate.choices) + 1)
-    ]
+    """The candidate with its first change only, with its first two, and so on to all of them.
+
+    Until a strategy for several GPUs is among them it is one GPU.
+    """
+    found = []
+    for count in range(1, len(candidate.choices) + 1):
+        taken = candidate.choices[:count]
+        sharded = any(measures.by_name(choice.name).axis == "sharding" for choice in taken)
+        found.append(replace(candidate, choices=taken, place=candidate.place if sharded else None))
+    return found
 
 
 def _simplified(ledger: Ledger, result: Result, allowed_bytes: int | None) -> Result:
@@ -53,13 +59,10 @@ def _simplified(ledger: Ledger, result: Result, allowed_bytes: int | None) -> Re
     while True:
         limit = result.reserved_bytes if allowed_bytes is None else allowed_bytes
         shorter = [
-            Candidate(
-                choices=tuple(each for each in result.candidate.choices if each != choice),
-                batch_size=result.candidate.batch_size,
-                place=result.candidate.place,
-            )
+            replace(result.candidate, choices=tuple(each for each in result.candidate.choices if each != choice))
             for choice in result.candidate.choices
             if measures.by_name(choice.name).axis != "sharding"  # several ranks without it are no plan
+            and not any(choice.name in measures.by_name(other.name).needs for other in result.candidate.choices)
         ]
         slowest = result.seconds_per_sample * (1 + _SAME_TIME)
         as_good = [

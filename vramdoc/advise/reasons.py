@@ -35,6 +35,8 @@ def reason(base: Report, result: Result) -> str:
     if saves(before, after):
         return ""
     measure = measures.by_name(result.candidate.choices[-1].name)
+    if base.peak.phase in ("optimizer", "after_step") and measure.axis in _ON_ACTIVATIONS | {"offload"}:
+        return f"the peak is {_WHERE[base.peak.phase]}, when no activations live"
     moved = _moved(base, result)
     more = after - before
     if measure.name.endswith("_autocast") and more > 0:
@@ -67,8 +69,6 @@ def _same_place(base: Report, axis: str, name: str) -> str:
         return at if phase != "optimizer" else "the optimizer step has no temporaries to save"
     if axis in _ON_GRADIENTS:
         return f"{at}, where few gradients live" if phase in ("forward", "loss") else f"{at} either way"
-    if phase in ("optimizer", "after_step") and axis in _ON_ACTIVATIONS | {"offload"}:
-        return f"{at}, when no activations live"
     if axis == "checkpointing":
         return "each block's input is as large as what it saves"
     if axis in _ON_ACTIVATIONS | {"offload"}:

@@ -27,6 +27,11 @@ def strategies(*, block: str | None) -> list[Choice]:
     return [alone(measure, block=block) for measure in measures.ALL if measure.tier == "sharding"]
 
 
+def nodes(there: Place) -> int:
+    """Machines that a world lies on."""
+    return -(-there.world_size // there.local_size)
+
+
 def place(gpus: int, per_node: int | None, rank: int = 0) -> Place:
     """One rank of a world of ``gpus``, as many on a machine as it has."""
     return Place(rank=rank, world_size=gpus, local_size=min(gpus, per_node or gpus))
@@ -43,6 +48,8 @@ def candidates(gpus: int, per_node: int | None, *, block: str | None, beside: Se
     there = place(gpus, per_node)
     found: list[Candidate] = []
     for strategy in strategies(block=block):
+        if strategy.name == "hsdp" and nodes(there) == 1:
+            continue  # that is ZeRO-3
         plain = Candidate(place=there).having(strategy)
         assert plain is not None, "one choice alone"
         found.append(plain)
@@ -70,7 +77,8 @@ def table(
     return [
         _way(result, lasts.get(result.candidate.key), records, gpu, node_link, allowed_bytes)
         for result in first
-        if result.ok or not result.applies
+        # Why a strategy cannot be used is said once, not again with what is shown beside it.
+        if result.ok or len(result.candidate.choices) == 1
     ]
 
 
@@ -109,8 +117,7 @@ def _last(candidate: Candidate) -> Candidate:
 def _way(result: Result, last: Result | None, records: Records, gpu: Gpu, node_link: Link, allowed_bytes: int) -> Way:
     there = result.candidate.place
     assert there is not None, "a row of several GPUs"
-    nodes = -(-there.world_size // there.local_size)
-    link = node_link if nodes > 1 else gpu.peer_link or gpu.host_link
+    link = node_link if nodes(there) > 1 else gpu.peer_link or gpu.host_link
     ratio = records.ratio(result)
     ranks = [rank for rank in (result, last) if rank is not None and rank.ok]
     if len(ranks) == 2 and ranks[0].reserved_bytes == ranks[1].reserved_bytes:
@@ -119,7 +126,7 @@ def _way(result: Result, last: Result | None, records: Records, gpu: Gpu, node_l
     measurement = result.measurement
     return Way(
         gpus=there.world_size,
-        nodes=nodes,
+        nodes=nodes(there),
         title=titles(result.candidate, 0),
         choices=result.candidate.choices,
         ranks=tuple(

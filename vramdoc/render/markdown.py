@@ -59,7 +59,7 @@ def _section(title: str, table: str) -> tuple[str, ...]:
     return (f"### {escape(title)}", table) if table else ()
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of cells that are Markdown already; ``>`` before a head sets its column right. "" without rows."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     if not lines:
@@ -72,7 +72,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _categories(report: Report) -> str:
     whole = report.peak.allocated_bytes
     rows = [(label(name), format_bytes(size), percent(fraction(size, whole))) for name, size in peak_shares(report)]
-    return _table(("what", ">size", ">share"), rows)
+    return table(("what", ">size", ">share"), rows)
 
 
 def _phases(report: Report) -> str:
@@ -84,7 +84,7 @@ def _phases(report: Report) -> str:
         )
         for phase in report.phases
     ]
-    return _table(("phase", ">peak", ">at its end"), rows)
+    return table(("phase", ">peak", ">at its end"), rows)
 
 
 def _modules(report: Report) -> str:
@@ -97,7 +97,7 @@ def _modules(report: Report) -> str:
         sizes = [getattr(row.sizes, field) for _, field in parts]
         figures = [format_bytes(size) if size else "-" for size in (*sizes, row.sizes.total_bytes)]
         rows.append((name, code(row.class_name), *figures))
-    return _table(("module", "class", *(f">{head}" for head, _ in parts), ">total"), rows)
+    return table(("module", "class", *(f">{head}" for head, _ in parts), ">total"), rows)
 
 
 def _lines(report: Report) -> str:
@@ -105,7 +105,7 @@ def _lines(report: Report) -> str:
         (format_bytes(row.bytes), f"{row.blocks:,}", code(place(row.file, row.line)), code(row.code or row.function))
         for row in report.lines[:_LINES]
     ]
-    return _table((">size", ">blocks", "line", "code"), rows)
+    return table((">size", ">blocks", "line", "code"), rows)
 
 
 def _blocks(report: Report) -> str:
@@ -119,7 +119,7 @@ def _blocks(report: Report) -> str:
         )
         for block in report.largest[:_BLOCKS]
     ]
-    return _table((">size", "what", "made by", "module", "at"), rows)
+    return table((">size", "what", "made by", "module", "at"), rows)
 
 
 def _assumptions(report: Report) -> str:
@@ -127,4 +127,4 @@ def _assumptions(report: Report) -> str:
         (code(row.rule), code(row.op), f"{row.reads:,}", code(place(row.file, row.line)))
         for row in report.values.assumptions
     ]
-    return _table(("rule", "operation", ">reads", "at"), rows)
+    return table(("rule", "operation", ">reads", "at"), rows)

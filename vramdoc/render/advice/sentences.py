@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from vramdoc.render.style import label, percent
-from vramdoc.report.advice import AdviceReport, Effect, LargestBatch, Plan, Ratio, Way
+from vramdoc.report.advice import AdviceReport, Effect, LargestBatch, Plan, Proof, Ratio, Way
 from vramdoc.units import format_bytes
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -154,6 +154,25 @@ def ranks(way: Way) -> str:
         return ""
     each = ", ".join(f"rank {rank.rank} {format_bytes(rank.reserved_bytes)}" for rank in way.ranks)
     return f"{way.gpus} GPUs, {way.title}: {each}."
+
+
+def way_notes(report: AdviceReport) -> Iterator[str]:
+    """What is to be said of strategies: peaks that differ, waiting that outweighs the gain, why one cannot be used."""
+    for way in report.ways:
+        if told := ranks(way):
+            yield told
+        if way.warning:
+            yield f"{way.gpus} GPUs, {way.title}: {way.warning}."
+    for title, reason in dict.fromkeys((way.title, way.reason) for way in report.ways if way.reason):
+        yield f"{title}: {reason}."
+
+
+def proof(found: Proof) -> str:
+    """Whether gradients stay the same, in words."""
+    if found.largest_difference is None:
+        return f"not shown: {found.error}"
+    difference = f"{found.largest_difference:.1e}" if found.largest_difference else "0"
+    return f"{difference}, of values up to {found.largest_value:.1e} ({found.copy})"
 
 
 def work(report: AdviceReport) -> str:

@@ -68,14 +68,10 @@ def ways(report: AdviceReport, canvas: Canvas) -> RenderableType | None:
         canvas.title(f"On up to {report.gpus} GPUs", f"reserved peak and sent bytes of a rank, link {links}"),
         canvas.table(columns, [_way_row(way, canvas) for way in good]),
     ]
-    for way in good:
-        if told := sentences.ranks(way):
-            parts.append(canvas.paragraph(told, style="dim"))
-        if way.warning:
-            text = f"{way.gpus} GPUs, {way.title}: {way.warning}."
-            parts.append(canvas.paragraph(text, mark="!", mark_style=CAREFUL))
-    for title, reason in dict.fromkeys((way.title, way.reason) for way in report.ways if way.reason):
-        parts.append(canvas.paragraph(f"{title}: {reason}.", style="dim"))
+    warned = {f"{way.gpus} GPUs, {way.title}: {way.warning}." for way in good if way.warning}
+    for told in sentences.way_notes(report):
+        mark, style = ("!", "") if told in warned else ("", "dim")
+        parts.append(canvas.paragraph(told, style, mark=mark, mark_style=CAREFUL))
     return Group(*parts)
 
 
@@ -83,25 +79,15 @@ def proofs(report: AdviceReport, canvas: Canvas) -> RenderableType | None:
     """Whether gradients stay the same."""
     if not report.proofs:
         return None
-    columns = (
-        Column(head="measure", width=widest([proof.name for proof in report.proofs])),
-        Column(head="largest difference", number=True, width=18),
-        Column(head="of values up to", number=True, width=15),
-        Column(head="compared", ratio=1),
-    )
-    rows: list[list[Text | str]] = []
+    names = widest([proof.name for proof in report.proofs])
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=0)
+    table.add_column(width=names, no_wrap=True)
+    table.add_column(width=canvas.width - names - INDENT - 2, overflow="fold")
     for proof in report.proofs:
-        if proof.largest_difference is None:
-            rows.append([proof.name, Text("-", style="dim"), "", Text(canvas.safe(proof.error), style="dim")])
-        else:
-            figures = (
-                f"{proof.largest_difference:.1e}" if proof.largest_difference else "0",
-                f"{proof.largest_value:.1e}",
-            )
-            rows.append([proof.name, *figures, Text(canvas.safe(proof.copy), style="dim")])
-    return Group(
-        canvas.title("Same gradients?", "with and without each measure, on the host"), canvas.table(columns, rows)
-    )
+        style = "dim" if proof.largest_difference is None else ""
+        table.add_row("", Text(proof.name), Text(canvas.safe(sentences.proof(proof)), style=style))
+    return Group(canvas.title("Same gradients?", "largest difference with and without, on the host"), table)
 
 
 def _effects(shown: Sequence[Effect], canvas: Canvas) -> RenderableType:

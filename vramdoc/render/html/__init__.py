@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vramdoc.analysis.next_steps import next_steps
 from vramdoc.analysis.verdict import judge
 from vramdoc.render import sentences
@@ -16,21 +18,26 @@ from vramdoc.units import format_bytes
 
 def render(report: Report) -> str:
     """The page."""
+    return page(f"vramdoc: {report.target}", _sections(report))
+
+
+def page(title: str, sections: Sequence[Child]) -> str:
+    """A whole page of ``sections``."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", f"vramdoc: {report.target}"),
+        element("title", title),
         element("style", STYLE),
     )
-    body = element("body", element("main", *_sections(report)))
+    body = element("body", element("main", *sections))
     return "<!doctype html>\n" + to_html(element("html", head, body, lang="en")) + "\n"
 
 
 def _sections(report: Report) -> list[Child]:
     chart = timeline(report)
     return [
-        _verdict(report),
+        verdict(report),
         section("What fills the peak", sentences.peak_moment(report), categories(report)),
         section("When", sentences.TIMELINE, *([chart] if chart is not None else []), phases(report)),
         section("Where, by module", sentences.MODULES, modules(report)),
@@ -42,7 +49,8 @@ def _sections(report: Report) -> list[Child]:
     ]
 
 
-def _verdict(report: Report) -> Element:
+def verdict(report: Report) -> Element:
+    """Does it fit: the headline and the GPU's memory as a bar."""
     outcome = judge(report).outcome
     return element(
         "header",

@@ -43,6 +43,8 @@ code, pre {{ font: 13px/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monos
 td code {{ color: var(--quiet); }}
 pre {{ margin: 2px 0 12px; padding: 8px 12px; border-radius: 4px; background: var(--free); white-space: pre-wrap;
   overflow-wrap: anywhere; }}
+h3 {{ font-size: 15px; margin: 26px 0 4px; }}
+h3.fits {{ color: var(--good); }}
 ul.plain {{ list-style: none; padding: 0; margin: 0; }}
 ul.cautions {{ color: var(--careful); padding-left: 20px; }}
 svg {{ display: block; width: 100%; height: auto; margin-bottom: 18px; }}

@@ -25,13 +25,13 @@ def categories(report: Report) -> Element:
         bar = element("i", style=f"{color};width:{100 * fraction(size, largest):.2f}%")
         share = percent(fraction(size, report.peak.allocated_bytes))
         cells = [
-            _cell(element("span", class_="swatch", style=color), label(name), kind="name"),
-            _cell(format_bytes(size), kind="number"),
-            _cell(share, kind="number quiet"),
-            _cell(bar, kind="bar"),
+            cell(element("span", class_="swatch", style=color), label(name), kind="name"),
+            cell(format_bytes(size), kind="number"),
+            cell(share, kind="number quiet"),
+            cell(bar, kind="bar"),
         ]
         body.append(element("tr", *cells))
-    return _table(("", "number:size", "number:share", ""), body)
+    return table(("", "number:size", "number:share", ""), body)
 
 
 def phases(report: Report) -> Element:
@@ -39,14 +39,14 @@ def phases(report: Report) -> Element:
     body = [
         element(
             "tr",
-            _cell(label(phase.name)),
-            _cell(format_bytes(phase.peak_bytes), kind="number"),
-            _cell(format_bytes(phase.end_bytes), kind="number"),
+            cell(label(phase.name)),
+            cell(format_bytes(phase.peak_bytes), kind="number"),
+            cell(format_bytes(phase.end_bytes), kind="number"),
             class_="peak" if phase.name == report.peak.phase else "",
         )
         for phase in report.phases
     ]
-    return element("div", _table(("phase", "number:peak", "number:at its end"), body), class_="phases")
+    return element("div", table(("phase", "number:peak", "number:at its end"), body), class_="phases")
 
 
 def modules(report: Report) -> Element:
@@ -54,7 +54,7 @@ def modules(report: Report) -> Element:
     shown = module_lines(report.modules, limit=_MODULES)
     parts = [(head, name) for head, name in MODULE_PARTS if any(getattr(row.sizes, name) for row in shown)]
     heads = ("module", "class", *(f"number:{head}" for head, _ in parts), "number:total")
-    return _table(heads, [_module_row(row, [name for _, name in parts]) for row in shown])
+    return table(heads, [_module_row(row, [name for _, name in parts]) for row in shown])
 
 
 def _module_row(row: ModuleLine, parts: Sequence[str]) -> Element:
@@ -64,9 +64,9 @@ def _module_row(row: ModuleLine, parts: Sequence[str]) -> Element:
     return element(
         "tr",
         name,
-        _cell(row.class_name, kind="quiet"),
-        *[_cell(format_bytes(size) if size else "-", kind="number") for size in sizes],
-        _cell(format_bytes(row.sizes.total_bytes), kind="number"),
+        cell(row.class_name, kind="quiet"),
+        *[cell(format_bytes(size) if size else "-", kind="number") for size in sizes],
+        cell(format_bytes(row.sizes.total_bytes), kind="number"),
     )
 
 
@@ -75,14 +75,14 @@ def lines(report: Report) -> Element:
     body = [
         element(
             "tr",
-            _cell(format_bytes(row.bytes), kind="number"),
-            _cell(percent(fraction(row.bytes, report.peak.allocated_bytes)), kind="number quiet"),
-            _cell(f"{row.blocks:,}", kind="number quiet"),
-            _cell(place(row.file, row.line), element("br"), element("code", row.code or row.function)),
+            cell(format_bytes(row.bytes), kind="number"),
+            cell(percent(fraction(row.bytes, report.peak.allocated_bytes)), kind="number quiet"),
+            cell(f"{row.blocks:,}", kind="number quiet"),
+            cell(place(row.file, row.line), element("br"), element("code", row.code or row.function)),
         )
         for row in report.lines[:_LINES]
     ]
-    return _table(("number:size", "number:share", "number:blocks", "line"), body)
+    return table(("number:size", "number:share", "number:blocks", "line"), body)
 
 
 def blocks(report: Report) -> Element:
@@ -90,15 +90,15 @@ def blocks(report: Report) -> Element:
     body = [
         element(
             "tr",
-            _cell(format_bytes(block.bytes), kind="number"),
-            _cell(_swatch(block), label(block.category), kind="name"),
-            _cell(block.op or label(block.phase)),
-            _cell(block.module, kind="quiet"),
-            _cell(place(block.file, block.line), kind="quiet"),
+            cell(format_bytes(block.bytes), kind="number"),
+            cell(_swatch(block), label(block.category), kind="name"),
+            cell(block.op or label(block.phase)),
+            cell(block.module, kind="quiet"),
+            cell(place(block.file, block.line), kind="quiet"),
         )
         for block in report.largest[:_BLOCKS]
     ]
-    return _table(("number:size", "what", "made by", "module", "at"), body)
+    return table(("number:size", "what", "made by", "module", "at"), body)
 
 
 def assumptions(report: Report) -> Element:
@@ -106,25 +106,25 @@ def assumptions(report: Report) -> Element:
     body = [
         element(
             "tr",
-            _cell(row.rule),
-            _cell(row.op, kind="quiet"),
-            _cell(f"{row.reads:,}", kind="number"),
-            _cell(place(row.file, row.line)),
+            cell(row.rule),
+            cell(row.op, kind="quiet"),
+            cell(f"{row.reads:,}", kind="number"),
+            cell(place(row.file, row.line)),
         )
         for row in report.values.assumptions
     ]
-    return _table(("rule", "operation", "number:reads", "at"), body)
+    return table(("rule", "operation", "number:reads", "at"), body)
 
 
 def _swatch(block: Block) -> Element:
     return element("span", class_="swatch", style=f"background:{CATEGORY_COLORS.get(block.category, 'none')}")
 
 
-def _cell(*children: Child, kind: str = "") -> Element:
+def cell(*children: Child, kind: str = "") -> Element:
     return element("td", *children, class_=kind)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Element]) -> Element:
+def table(heads: Sequence[str], rows: Sequence[Element]) -> Element:
     """A table that scrolls by itself where the page is narrow; ``number:`` before a head sets it right."""
     cells = [
         element("th", head.removeprefix("number:"), class_="number" if head.startswith("number:") else "")
