@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 from tests.advise.cost.calibration import DATA, Pair, Side, by_kind, load, median_error, outcomes
 from vramdoc.advise.cost import TimeEstimate
 from vramdoc.advise.cost.efficiencies import Efficiencies, calibrated
-from vramdoc.advise.cost.step import share_shifts
+from vramdoc.advise.cost.step import share_shift
 
 FITTED: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "products": {"half_depth": (16, 128), "fp32": (0.7, 0.95), "tf32": (0.5, 1.0)},
     "tensor_cores": {"Volta": (0.6, 0.95), "halved": (0.95, 1.15)},
     "convolutions": {
         **{"dense": (0.4, 1.0), "dense_fp32": (0.6, 1.3), "dense_tf32": (0.4, 1.0), "layout_passes": (1.0, 3.0)},
-        **{"grouped_first": (0.01, 0.5), "grouped_last": (0.01, 0.5), "depthwise": (0.05, 0.9)},
+        **{"grouped_first": (0.03, 0.3), "grouped_last": (0.01, 0.1), "depthwise": (0.1, 0.6)},
     },
     "attention": {"flash": (0.4, 0.75)},
     "memory": {"elementwise": (0.65, 0.92), "reduction": (0.5, 0.9), "cached": (0.0, 3.0)},
     "launch": {"kernel_seconds": (1e-6, 4e-6)},
     "host": {"operation_seconds": (3e-6, 2e-5)},
-    "links": {"ring": (0.5, 0.9), "contention": (0.0, 0.5), "imbalance": (0.0, 0.03)},
+    "links": {"ring": (0.5, 0.9), "contention": (0.0, 0.4), "imbalance": (0.0, 0.03)},
 }
 """The constants that the pairs decide, and between which values each is physical; the others are set from sources."""
 _STEPS = (0.25, 0.1, 0.04)
@@ -35,8 +34,8 @@ _PULL = 0.01  # of a constant towards where it began: a factor of e costs as muc
 _ABSOLUTE = 0.2  # weight of the steps' own times beside their ratios
 _PER_SECOND = ("img/s", "seq/s", "vol/s")
 _SECONDS = ("s/batch",)
-_RATIO_DEVIATION = 0.015  # of any ratio: two runs of one program differ by as much
-_DEVIATIONS = tuple(0.03 * 1.4**i for i in range(12))
+_RATIO_DEVIATION = 0.03  # of any ratio: two runs of one program differ by as much
+_DEVIATIONS = tuple(0.05 * 1.1**i for i in range(40))
 
 
 def fit(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
@@ -68,23 +67,18 @@ def fit_errors(pairs: Sequence[Pair], efficiencies: Efficiencies) -> dict[str, f
     for pair in pairs:
         before, after = pair.before.estimate(efficiencies), pair.after.estimate(efficiencies)
         modelled = after.seconds / before.seconds * pair.before.samples / pair.after.samples
-        rows.append((abs(math.log(modelled * pair.speedup)), share_shifts(before, after)))
-    kernels, host, links = min(
-        itertools.product(_DEVIATIONS, _DEVIATIONS, _DEVIATIONS),
-        # Laplace's distribution: a few pairs are far off, and they shall not widen all the others.
-        key=lambda guess: sum(math.log(d) + error / d for error, d in _deviations(rows, guess)),
-    )
-    widened = _four_of_five(error / d for error, d in _deviations(rows, (kernels, host, links)))
+        rows.append((abs(math.log(modelled * pair.speedup)), share_shift(before, after)))
+
+    def deviations(part: float) -> list[tuple[float, float]]:
+        return [(error, math.hypot(_RATIO_DEVIATION, part * shift)) for error, shift in rows]
+
+    # Laplace's distribution: a few pairs are far off, and they shall not widen all the others.
+    part = min(_DEVIATIONS, key=lambda guess: sum(math.log(d) + error / d for error, d in deviations(guess)))
+    widened = _four_of_five(error / d for error, d in deviations(part))
     errors = absolute_errors(pairs, efficiencies).values()
-    found = {"kernels": kernels * widened, "host": host * widened, "links": links * widened}
-    found |= {"ratio": _RATIO_DEVIATION * widened, "step": _four_of_five(abs(math.log1p(error)) for error in errors)}
+    found = {"part": part * widened, "ratio": _RATIO_DEVIATION * widened}
+    found["step"] = _four_of_five(abs(math.log1p(error)) for error in errors)
     return {name: float(f"{value:.2g}") for name, value in found.items()}
-
-
-def _deviations(rows: list[tuple[float, dict[str, float]]], guess: tuple[float, ...]) -> Iterator[tuple[float, float]]:
-    """Each pair's error with the deviation that its parts say."""
-    for error, shifts in rows:
-        yield error, math.hypot(_RATIO_DEVIATION, *(d * s for d, s in zip(guess, shifts.values(), strict=True)))
 
 
 def _four_of_five(sizes: Iterable[float]) -> float:

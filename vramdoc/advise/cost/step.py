@@ -14,7 +14,6 @@ from vramdoc.hardware import Gpu, Link, find_link
 from vramdoc.report.operations import Collective, Operation
 
 _DEFAULT_NODE_LINK = "ethernet-400"
-_ERROR_GROUPS = {"host": "host", "communication": "links", "transfer": "links"}
 _FOUR_OF_FIVE = 1.2816  # standard deviations on either side that hold 80 % of a normal distribution
 
 
@@ -76,24 +75,27 @@ def step_seconds(
 def ratio(base: TimeEstimate, changed: TimeEstimate, *, efficiencies: Efficiencies | None = None) -> Interval:
     """``changed`` over ``base``: above 1 is slower. In the interval lie four of five of the calibrated pairs.
 
-    Each part of a step (its 16-bit products, its copies, its communication, ...) is off by a factor of its own, the
-    same one before and after. So what both steps share cancels, and what differs are the parts' shares:
+    Each part of a step (its products, its copies, its communication, ...) is off by a factor of its own, the same
+    one before and after. So what both steps share cancels, and what differs are the parts' shares:
     d log(ratio) = sum over parts of (share after - share before) x error of the part.
     """
     error = (efficiencies or calibrated()).error
     value = changed.seconds / base.seconds
-    deviation = math.hypot(error["ratio"], *(error[g] * shift for g, shift in share_shifts(base, changed).items()))
+    deviation = math.hypot(error["ratio"], error["part"] * share_shift(base, changed))
     spread = 1.0 if base.parts == changed.parts else math.exp(_FOUR_OF_FIVE * deviation)
     return Interval(value=value, low=value / spread, high=value * spread)
 
 
-def share_shifts(base: TimeEstimate, changed: TimeEstimate) -> dict[str, float]:
-    """How far the shares of the parts of two steps lie apart, by what decides how well a part is known."""
-    squares = {"kernels": 0.0, "host": 0.0, "links": 0.0}
-    for name in {*base.parts, *changed.parts}:
-        before, after = (e.parts.get(name, 0.0) / e.seconds for e in (base, changed))
-        squares[_ERROR_GROUPS.get(name, "kernels")] += (after - before) ** 2
-    return {group: math.sqrt(square) for group, square in squares.items()}
+def share_shift(base: TimeEstimate, changed: TimeEstimate) -> float:
+    """How far the shares of two steps' parts lie apart: the length of the vector of their differences.
+
+    Parts of one kind count together: what is off about a product in fp32 is mostly off about it in bf16 too.
+    """
+    shares: dict[str, float] = defaultdict(float)
+    for estimate, sign in ((base, -1.0), (changed, 1.0)):
+        for name, seconds in estimate.parts.items():
+            shares[name.partition(" ")[0]] += sign * seconds / estimate.seconds
+    return math.hypot(*shares.values())
 
 
 def _host(e: Efficiencies) -> Host:
