@@ -107,6 +107,7 @@ def main() -> None:
         "zero3 + fsdp_offload": (2, 2, partial(train, partial(sharded, offload_policy=CPUOffloadPolicy()))),
         "tensor_parallel": (2, 2, partial(train, split, by_kind)),
         "zero3 on 4": (4, 4, partial(train, sharded)),
+        "zero3 on 8": (8, 8, partial(train, sharded)),
         "hsdp on 4": (4, 2, partial(train, hybrid)),
     }
     found = {name: list(together("rank", work, *world).values()) for name, (*world, work) in cases.items()}

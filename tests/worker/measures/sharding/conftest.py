@@ -75,7 +75,7 @@ def by_hand(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[int
     result = tmp_path_factory.mktemp("sharding") / "result.json"
     done = subprocess.run(
         [sys.executable, str(HERE / "by_hand.py"), str(result)],
-        env=environment(4), capture_output=True, text=True, timeout=300,
+        env=environment(8), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, list[list[int]]] = json.loads(result.read_text())

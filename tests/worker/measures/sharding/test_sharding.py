@@ -42,13 +42,14 @@ def test_saving_is_that_of_the_program_by_hand(case: str, bench: Bench, by_hand:
     assert [peaks(bench.measure(case, rank=rank, size=2)) for rank in (0, 1)] == by_hand[case]
 
 
-@pytest.mark.parametrize(("case", "local_size"), [("zero3", 4), ("hsdp", 2)])
-def test_first_and_last_of_four_ranks(
-    case: str, local_size: int, bench: Bench, by_hand: dict[str, list[list[int]]]
+@pytest.mark.parametrize(("case", "size", "local_size"), [("zero3", 4, 4), ("zero3", 8, 8), ("hsdp", 4, 2)])
+def test_first_and_last_of_many_ranks(
+    case: str, size: int, local_size: int, bench: Bench, by_hand: dict[str, list[list[int]]]
 ) -> None:
-    """The same for four real ranks, on one machine and on two."""
-    found = [peaks(bench.measure(case, rank=rank, size=4, local_size=local_size)) for rank in (0, 3)]
-    assert found == [by_hand[f"{case} on 4"][rank] for rank in (0, 3)]
+    """The same for more real ranks, on one machine and on two."""
+    found = [peaks(bench.measure(case, rank=rank, size=size, local_size=local_size)) for rank in (0, size - 1)]
+    ranks = by_hand[f"{case} on {size}"]
+    assert found == [ranks[0], ranks[-1]]
 
 
 def rounded(size: float) -> int:
