@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -66,6 +66,7 @@ def verify(request: Request) -> Verification:
     for choice in request.measures:
         if choice.name in _NEEDS_GPU:
             raise MeasureError(f"{choice.name} cannot be checked on the host: {_NEEDS_GPU[choice.name]}")
+    torch.set_num_threads(1)  # the copy is small, and other workers may be busy: threads would wait for each other
     size, plain = _smallest_that_runs(request)
     changed = _run(request, size, request.measures)
     pairs = [
@@ -113,7 +114,7 @@ def _run(request: Request, size: _Size, choices: Sequence[Choice]) -> _Trace:
     training.make_batch = _small_batch(training.make_batch, size)
     training.place = lambda model: model
     measures.apply(training, choices)
-    with _same_dropout(request.measures):
+    with _same_dropout(request.measures), _only_float64() if size.dtype is torch.float64 else nullcontext():
         model = userland.call("build_model()", training.build)
         optimizer = userland.call("make_optimizer()", training.make_optimizer, model)
         for step in range(STEPS):
@@ -128,6 +129,28 @@ def _run(request: Request, size: _Size, choices: Sequence[Choice]) -> _Trace:
             userland.call("optimizer.zero_grad()", training.clear, optimizer)
     trace.parameters = [parameter.detach().double().clone() for parameter in model.parameters()]
     return trace
+
+
+@contextmanager
+def _only_float64() -> Iterator[None]:
+    """Casts to less than float64, as attention's softmax and losses write them, go to float64 instead.
+
+    A torch-function mode would not do: it is off within backward, where checkpoints run forward code.
+    """
+    smaller = {torch.float32, torch.float16, torch.bfloat16}
+
+    def wide(value: Any) -> Any:
+        return torch.float64 if isinstance(value, torch.dtype) and value in smaller else value
+
+    def widened(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: function(*map(wide, args), **{key: wide(value) for key, value in kwargs.items()})
+
+    with ExitStack() as stack:
+        for name in ("float", "half", "bfloat16"):
+            stack.enter_context(patch.object(Tensor, name, Tensor.double))
+        for owner, name in ((Tensor, "to"), (nn.functional, "softmax"), (nn.functional, "log_softmax")):
+            stack.enter_context(patch.object(owner, name, widened(getattr(owner, name))))
+        yield
 
 
 @contextmanager

@@ -10,7 +10,9 @@ from tests.worker.measures.conftest import Bench
 from vramdoc.errors import MeasureError
 from vramdoc.report.measurement import Choice
 
-ROUNDING = 1e-12  # of float64, over values of about 1
+# Relative to the largest value, about 1. A gradient that is zero but for the rounding of float64, a few 1e-16, comes
+# through Adam's division by 1e-8 and a learning rate of 1e-4 to 1e-3 as up to 1e-11 in a parameter.
+ROUNDING = 1e-11
 
 FROM_FLOATS = """
 import torch
@@ -45,7 +47,7 @@ def make_batch(batch_size):
 def test_same_gradients(bench: Bench, target: str, name: str) -> None:
     """Free and speed measures change gradients and parameters by rounding only."""
     found = bench.verify(target, Choice(name=name))
-    assert found.largest_difference <= ROUNDING
+    assert found.largest_difference <= ROUNDING * found.largest_value
     assert found.largest_value > 0.01
     assert "float64" in found.copy
 
