@@ -232,11 +232,12 @@ class _Session:
             for gpus in ways.counts(asked.gpus)
             for candidate in ways.candidates(gpus, asked.gpus_per_node, block=asked.block, beside=beside)
         ]
-        link = hardware.find_link(_NODE_LINK)
-        return tuple(
-            ways.table(
-                self._ledger, self._records, tried, asked.gpu, node_link=link, allowed_bytes=self._room.allowed_bytes
-            )
+        if not tried:
+            return ()
+        link, allowed = hardware.find_link(_NODE_LINK), self._room.allowed_bytes
+        return (
+            ways.one(self._records, asked.gpu, allowed),
+            *ways.table(self._ledger, self._records, tried, asked.gpu, node_link=link, allowed_bytes=allowed),
         )
 
     def _shortage(self, found: _Found, best: Sequence[Result]) -> Shortage | None:

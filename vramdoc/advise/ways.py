@@ -109,6 +109,37 @@ def communication_bytes(collectives: Sequence[Collective]) -> int:
     )
 
 
+def one(records: Records, gpu: Gpu, allowed_bytes: int) -> Way:
+    """The first row: the target as it is, on one GPU."""
+    base = records.base
+    return Way(
+        gpus=1,
+        nodes=1,
+        title=titles(base.candidate, 0),
+        choices=(),
+        ranks=(
+            RankPeak(
+                rank=0,
+                allocated_bytes=base.allocated_bytes,
+                reserved_bytes=base.reserved_bytes,
+                run=records.name(base),
+            ),
+        ),
+        fits=base.reserved_bytes <= allowed_bytes,
+        communication_bytes=0,
+        exposed_seconds=0.0,
+        step_seconds=base.time.seconds if base.time is not None else None,
+        speed=1.0,
+        link=(gpu.peer_link or gpu.host_link).name,
+    )
+
+
+def _title(candidate: Candidate) -> str:
+    """The strategy first, then what goes with it."""
+    ordered = sorted(candidate.choices, key=lambda choice: measures.by_name(choice.name).tier != "sharding")
+    return titles(replace(candidate, choices=tuple(ordered)), 0)
+
+
 def _last(candidate: Candidate) -> Candidate:
     assert candidate.place is not None, "a row of several GPUs"
     return replace(candidate, place=replace(candidate.place, rank=candidate.place.world_size - 1))
@@ -127,7 +158,7 @@ def _way(result: Result, last: Result | None, records: Records, gpu: Gpu, node_l
     return Way(
         gpus=there.world_size,
         nodes=nodes(there),
-        title=titles(result.candidate, 0),
+        title=_title(result.candidate),
         choices=result.candidate.choices,
         ranks=tuple(
             RankPeak(

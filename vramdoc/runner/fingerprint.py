@@ -28,7 +28,7 @@ def fingerprint(target: Path, environment: Mapping[str, str] = os.environ) -> st
     roots = [target.parent, *_import_roots()]
     for file in sorted(local_files(target, roots)):
         _add(digest, str(file), file.read_bytes())
-    for file in sorted([*_PACKAGE.rglob("*.py"), *_PACKAGE.rglob("lib/**/*.so*")]):
+    for file in sorted(_own_files()):
         _add(digest, str(file.relative_to(_PACKAGE)), file.read_bytes())
     _add(digest, "python", f"{platform.python_version()} {sys.executable}".encode())
     _add(digest, "installed", "\n".join(sorted(_installed())).encode())
@@ -36,6 +36,14 @@ def fingerprint(target: Path, environment: Mapping[str, str] = os.environ) -> st
         if name.startswith(_VARIABLES) and name not in _NOT_OURS:
             _add(digest, name, environment[name].encode(errors="surrogateescape"))
     return digest.hexdigest()
+
+
+def _own_files() -> Iterator[Path]:
+    """The files of vramdoc that a worker runs: what only reads its results does not change them."""
+    yield _PACKAGE / "assumptions.py"
+    for part in ("worker", "report", "target", "nullgpu"):
+        yield from (_PACKAGE / part).rglob("*.py")
+    yield from (_PACKAGE / "nullgpu" / "lib").rglob("*.so*")
 
 
 def local_files(target: Path, roots: list[Path]) -> set[Path]:
