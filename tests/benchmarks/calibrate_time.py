@@ -44,7 +44,8 @@ def main(arguments: list[str]) -> int:
         constants = fit(load())
         print(json.dumps(constants | {"error": fit_errors(load(), with_constants(constants))}, indent=1))
     if "--leave-out" in arguments:
-        print(leave_out(load()))
+        for line in leave_out(load()):
+            print(line, flush=True)
     print(table(outcomes(load())))
     absolute = statistics.median(abs(error) for error in absolute_errors(load()).values())
     print(f"time of a step by itself: median error {absolute:.1%}")

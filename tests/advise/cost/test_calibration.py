@@ -12,17 +12,17 @@ import pytest
 from tests.advise.cost.calibration import Outcome, by_kind, load, median_error, outcomes
 
 LEAST_PAIRS = 5  # of a kind of change that is held by itself
-REACHED = 0.05  # median error over all pairs; the aim was 0.10
+REACHED = 0.045  # median error over all pairs; the aim was 0.10
 REACHED_BY_KIND = {
-    "ddp_scaling": 0.04,
+    "ddp_scaling": 0.035,
     "sdpa_vs_eager": 0.10,
-    "channels_last": 0.05,
-    "amp_vs_fp32": 0.10,
-    "amp_vs_tf32": 0.10,
-    "batch_size": 0.05,
-    "fsdp_scaling": 0.03,
+    "channels_last": 0.03,
+    "amp_vs_fp32": 0.07,
+    "amp_vs_tf32": 0.07,
+    "batch_size": 0.045,
+    "fsdp_scaling": 0.015,
 }  # the aim was 0.15 for each
-HELD = 0.75  # share of the pairs whose measured ratio lies in the interval, which is meant to hold 0.8
+HELD = 0.79  # share of the pairs whose measured ratio lies in the interval, which is meant to hold 0.8
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +68,9 @@ def test_fused_kernels_are_not_slower(found: list[Outcome]) -> None:
     """A fused optimizer, and fused attention, whose gain grows with the length."""
     assert named(found, "p442").modelled.value <= 1
     assert all(outcome.modelled.value <= 1 for outcome in by_kind(found)["sdpa_vs_eager"])
-    lengths = [named(found, name).modelled.value for name in ("p401", "p402", "p404")]  # 256, 512, 2048
-    assert lengths == sorted(lengths, reverse=True)
+    for names in (("p418", "p422", "p417"), ("p402", "p404")):  # 512, 1024, 2048 tokens; 512, 2048
+        lengths = [named(found, name).modelled.value for name in names]
+        assert lengths == sorted(lengths, reverse=True)
 
 
 def test_channels_last_by_what_the_net_is_made_of(found: list[Outcome]) -> None:

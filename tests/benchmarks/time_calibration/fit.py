@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
@@ -29,7 +29,6 @@ FITTED: Mapping[str, Mapping[str, tuple[float, float]]] = {
 }
 """The constants that the pairs decide, and between which values each is physical; the others are set from sources."""
 _STEPS = (0.25, 0.1, 0.04)
-_SWEEPS = 2
 _PULL = 0.01  # of a constant towards where it began: a factor of e costs as much as 1 % on every pair
 _ABSOLUTE = 0.2  # weight of the steps' own times beside their ratios
 _PER_SECOND = ("img/s", "seq/s", "vol/s")
@@ -38,14 +37,14 @@ _RATIO_DEVIATION = 0.03  # of any ratio: two runs of one program differ by as mu
 _DEVIATIONS = tuple(0.05 * 1.1**i for i in range(40))
 
 
-def fit(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
+def fit(pairs: Sequence[Pair], sweeps: int = 2) -> dict[str, dict[str, float]]:
     """The fitted constants by section; begins in the middle of what is physical."""
     begun = best = with_constants(
         {section: {n: (low + high) / 2 for n, (low, high) in names.items()} for section, names in FITTED.items()}
     )
     score = _score(pairs, best, begun)
     for step in _STEPS:
-        for _ in range(_SWEEPS):
+        for _ in range(sweeps):
             for section, names in FITTED.items():
                 for name in names:
                     for factor in (math.exp(step), math.exp(-step)):
@@ -93,19 +92,16 @@ def with_constants(constants: Mapping[str, Mapping[str, float]]) -> Efficiencies
     return replace(base, **{name: {**getattr(base, name), **values} for name, values in constants.items()})
 
 
-def leave_out(pairs: Sequence[Pair], least: int = 5) -> str:
+def leave_out(pairs: Sequence[Pair], least: int = 5) -> Iterator[str]:
     """Fits without each kind of change in turn: the error on the kind that was left out."""
     kinds = {kind: rows for kind, rows in by_kind(outcomes(pairs)).items() if len(rows) >= least}
     with ProcessPoolExecutor(2) as pool:
-        errors = pool.map(_left_out, kinds)
-        return "\n".join(
-            f"{kind:24} fitted with it {median_error(rows):6.1%}, without it {error:6.1%}"
-            for (kind, rows), error in zip(kinds.items(), errors, strict=True)
-        )
+        for (kind, rows), error in zip(kinds.items(), pool.map(_left_out, kinds), strict=True):
+            yield f"{kind:24} fitted with it {median_error(rows):6.1%}, without it {error:6.1%}"
 
 
 def _left_out(kind: str) -> float:
-    constants = with_constants(fit([pair for pair in load() if pair.kind != kind]))
+    constants = with_constants(fit([pair for pair in load() if pair.kind != kind], sweeps=1))
     return median_error(outcomes([pair for pair in load() if pair.kind == kind], constants))
 
 

@@ -34,7 +34,7 @@ def _in_cache(operation: Operation, gpu: Gpu) -> float:
 
 
 def _peak(dtype: str, gpu: Gpu) -> int:
-    """Operations a second; a type that the GPU does not have is computed in the next wider one."""
+    """Operations a second; a type that the GPU does not have is computed in the next wider one, fp64 as if in fp32."""
     wider = {"fp8": "bf16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp16"}
     while dtype not in gpu.peak_flops:
         dtype = wider.get(dtype, "fp32")
@@ -61,14 +61,16 @@ def _share_of_peak(operation: Operation, gpu: Gpu, efficiencies: Efficiencies) -
     if operation.kind == "attention":
         flash = "flash" in operation.op or "cudnn" in operation.op
         return share * efficiencies.attention["flash" if flash else "efficient"]
-    if operation.kind in _CONVOLUTIONS:
-        share *= convolutions["dense_tf32" if operation.dtype == "tf32" else "dense" if tensor_cores else "dense_fp32"]
+    if operation.kind in _CONVOLUTIONS and tensor_cores:
+        share *= convolutions["dense_tf32" if operation.dtype == "tf32" else "dense"]
+    elif operation.kind in _CONVOLUTIONS:
+        share *= convolutions["dense_fp32"]
     return share * _fill(operation, gpu, efficiencies, tensor_cores=tensor_cores)
 
 
 def _fill(operation: Operation, gpu: Gpu, efficiencies: Efficiencies, *, tensor_cores: bool) -> float:
     """How well a product of this size fills the GPU: whole tiles, whole waves of blocks, a deep inner loop."""
-    if len(operation.shape) != 4:
+    if len(operation.shape) != 4 or not all(operation.shape):
         return 1.0
     batch, rows, columns, depth = operation.shape
     products = efficiencies.products
