@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from vramdoc.errors import MeasureError
 from vramdoc.worker.measures.activations import repeated
+from vramdoc.worker.measures.host_copies import skipping_host_copies
 from vramdoc.worker.measures.offload import require_host_memory, skip_on_host
 from vramdoc.worker.measures.precision import require_bf16
 from vramdoc.worker.measures.registry import measure
@@ -115,7 +116,13 @@ def fsdp_offload(training: Training) -> None:
         raise MeasureError("the step does not end in a plain optimizer.step()")
     ranks, local = world()
     shards = local if "mesh" in training.names["options_of_fully_shard"] else ranks
-    on_model(training, lambda model: require_host_memory(model, shards))
+
+    def prepare(model: nn.Module) -> None:
+        require_host_memory(model, shards)
+        if training.null:
+            training.place = skipping_host_copies(training.place)
+
+    on_model(training, prepare)
     body = """
 options_of_fully_shard["offload_policy"] = torch.distributed.fsdp.CPUOffloadPolicy()
 """
