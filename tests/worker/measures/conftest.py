@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from vramdoc import hardware, nullgpu
-from vramdoc.report.measurement import Choice, Measurement, Request, Verification
+from vramdoc.report.measurement import Choice, Measurement, Place, Request, Verification
 from vramdoc.runner.devices import device_specs
 from vramdoc.runner.process import Worker
 from vramdoc.runner.progress import ignore
@@ -24,8 +24,9 @@ ROOT = HERE.parents[2]
 class Bench:
     """Measures targets of this folder on a null GPU."""
 
-    def __init__(self, gpu: str) -> None:
-        specs = device_specs(hardware.find(gpu))
+    def __init__(self, gpu: str, count: int = 1) -> None:
+        specs = device_specs(hardware.find(gpu), count)
+        self._place = Place(rank=0, world_size=count, local_size=count) if count > 1 else None
         build = nullgpu.torch_build()
         assert build is not None
         self._null_gpu = nullgpu.configuration(specs, build, limited=False)
@@ -50,7 +51,13 @@ class Bench:
         return self._plain[target]
 
     def _request(self, target: str | Path, choices: tuple[Choice, ...], *, verify: bool = False) -> Request:
-        return Request(target=str(file_of(target)), null_gpu=self._null_gpu, measures=choices, verify=verify)
+        return Request(
+            target=str(file_of(target)),
+            null_gpu=self._null_gpu,
+            measures=choices,
+            place=self._place,
+            verify=verify,
+        )
 
 
 def file_of(target: str | Path) -> Path:
