@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import os
+from collections import defaultdict
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import nn
@@ -82,8 +85,34 @@ def place_model(model):
         training.update = skip_on_host
 
 
-def skip_on_host(_optimizer: Optimizer) -> None:
-    """The optimizer's step on the host: it takes seconds, gigabytes and nothing of the GPU."""
+_TWINS: WeakKeyDictionary[Optimizer, Optimizer] = WeakKeyDictionary()
+
+
+def skip_on_host(optimizer: Optimizer) -> None:
+    """The optimizer's step over tensors without memory: on the host it takes seconds, gigabytes and nothing of the GPU.
+
+    What it would compute there is seen all the same, where operations are recorded.
+    """
+    if optimizer not in _TWINS:
+        _TWINS[optimizer] = _without_memory(optimizer)
+    _TWINS[optimizer].step()
+
+
+def _without_memory(optimizer: Optimizer) -> Optimizer:
+    twin = copy.copy(optimizer)
+    twin.state = defaultdict(dict)
+    twin.param_groups = [
+        {**group, "params": [_meta(parameter) for parameter in group["params"] if parameter.grad is not None]}
+        for group in optimizer.param_groups
+    ]
+    return twin
+
+
+def _meta(parameter: nn.Parameter) -> nn.Parameter:
+    shard = getattr(parameter, "_local_tensor", parameter)
+    twin = nn.Parameter(torch.empty_like(shard, device="meta"))
+    twin.grad = torch.empty_like(twin)
+    return twin
 
 
 def require_host_memory(model: nn.Module, ranks: int = 1) -> None:

@@ -113,6 +113,13 @@ def test_offloaded_shards_leave_the_gpu(bench: Bench, workspace: int) -> None:
     assert ends(bench.measure("zero3 + fsdp_offload", size=2))["after_step"] == workspace
 
 
+def test_offloaded_optimizer_is_seen(bench: Bench) -> None:
+    """AdamW on the host takes longer than all else: it reads gradients, and reads and writes weights and two states."""
+    found = bench.measure("zero3 + fsdp_offload", size=2, operations=True).operations
+    on_host = sum(row.count * row.bytes for row in found if row.kind == "host" and row.phase == "optimizer")
+    assert on_host > 7 * FLOAT * sum(own_share(shape, 0, 2) for shape in SHAPES)
+
+
 def test_zero1_splits_the_states(bench: Bench) -> None:
     """Each state is on one rank: together they are one GPU's, and no rank has more than half and one tensor."""
     whole = total(FLOAT * share(shape, 1) for shape in SHAPES)
