@@ -39,7 +39,7 @@ NUMERICS = (
         stage=55,
         touches="the forward, backward and the optimizer's step",
         applies="steps in fp32",
-        change="run forward and loss inside torch.autocast('cuda', dtype=torch.float16), and scale with torch.amp.GradScaler",
+        change="run forward and loss inside torch.autocast('cuda', dtype=torch.float16), with torch.amp.GradScaler",
         cost="faster on tensor cores; one read of the device a step to see whether gradients overflowed",
         risks=(
             "gradients that overflow skip the step until the scale has come down",

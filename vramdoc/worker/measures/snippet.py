@@ -37,7 +37,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snippet:
-    """Code of one measure. ``{before}`` in the name of a former function is replaced by the measure's own suffix."""
+    """Code of one measure, which calls the former function as :func:`former` names it."""
 
     measure: str
     body: str  # without the line that keeps the former functions
