@@ -58,7 +58,7 @@ def test_terminal_says_it_all() -> None:
         "the peak is in the backward",
         "1  fastest that fits",
         "batch up to 17",
-        "36.00 GiB →  35.00 GiB",
+        "36.00 GiB → 35.00 GiB",
         "4 GPUs, ZeRO-3: slower than one GPU",
         "rank 3 20.00 GiB",
         "not shown: no float64",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from vramdoc.advise import measures
 from vramdoc.advise.batch import Largest
@@ -35,7 +36,13 @@ class Records:
         """All that were named, in that order."""
         return tuple(self._runs.values())
 
-    def name(self, result: Result, *, real_seconds: float | None = None) -> str:
+    def timed(self, result: Result, seconds: float) -> None:
+        """What a step of ``result`` took on this machine's own GPU."""
+        self.name(result)
+        key = result.candidate.key
+        self._runs[key] = replace(self._runs[key], real_seconds=seconds)
+
+    def name(self, result: Result) -> str:
         """The run's name, which is its place in ``runs``."""
         key = result.candidate.key
         if key not in self._runs:
@@ -47,7 +54,6 @@ class Records:
                 measurement=result.measurement,
                 error=result.error,
                 time=step_time(result.time),
-                real_seconds=real_seconds,
             )
         return self._runs[key].id
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +24,14 @@ from vramdoc.advise.screen import choices_by_axis, screen
 from vramdoc.advise.search import Space, search
 from vramdoc.advise.shortage import shortage
 from vramdoc.advise.titles import titles
+from vramdoc.errors import VramdocError
 from vramdoc.report.advice import AdviceReport, Effect, Plan, Point, Proof, Shortage, Way
 from vramdoc.report.measurement import Request
 from vramdoc.runner.cache import RunCache
 from vramdoc.runner.devices import device_specs
 from vramdoc.runner.fingerprint import fingerprint
 from vramdoc.runner.pool import Pool
+from vramdoc.runner.process import Worker
 from vramdoc.runner.profile import predict, worker_environment
 from vramdoc.runner.progress import Listener, Progress, ignore
 
@@ -194,11 +197,22 @@ class _Session:
     def _plans(self, found: _Found, best: Sequence[Result], *, sizes: bool) -> None:
         chosen = plans.choose(self._ledger, best, self._room.allowed_bytes)
         built = []
+        if self._asked.measure_time and sizes:
+            self._time([self._records.base, *(result for _, result in chosen)])
         for label, result in chosen:
             steps = self._ledger.measure(plans.prefixes(result.candidate))
             built.append(self._records.plan(label, result, steps, self._largest(result) if sizes else None))
         found.plans = tuple(built)
         found.front = tuple(self._records.point(result) for result in best)
+
+    def _time(self, results: Sequence[Result]) -> None:
+        """Times steps on this machine's own GPU. What does not fit it, or fails there, stays untimed."""
+        for result in results:
+            request = replace(self._bench.request(result.candidate), null_gpu=None, operations=False)
+            with suppress(VramdocError), Worker(worker_environment(), null=False, listener=ignore) as worker:
+                seconds = worker.measure(request).step_seconds
+                if seconds is not None:
+                    self._records.timed(result, seconds)
 
     def _best_so_far(self, found: _Found) -> None:
         """Plans of what has been measured already: nothing more is run."""
