@@ -43,7 +43,7 @@ class Recorder:
         self._forward: dict[int, Context] = {}  # sequence number of an autograd node -> where it was made
         self._parameters: set[int] = set()  # storage addresses
         self._hooks: list[Any] = []
-        self._anchor = 0  # address of a block that lives all the time: marks of phases hang on it
+        self._marked: dict[int, None] = {}  # addresses of blocks that lived when last seen: phases hang on one
 
     def __enter__(self) -> Recorder:
         torch.cuda.memory._record_memory_history(enabled="all", context=None, clear_history=True)
@@ -87,14 +87,19 @@ class Recorder:
         """Puts into the history that these tensors' blocks now are ``role``."""
         for tensor in tensors:
             address = _address(tensor)
-            if address:
-                self._anchor = self._anchor or address
-                torch._C._cuda_annotateMemory(address, f"{MARK}{role} {name}")
+            if address and _annotate(address, f"{MARK}{role} {name}"):
+                self._marked[address] = None
 
     def enter_phase(self, phase: str, step: int) -> None:
         """Puts the change of phase into the history."""
-        if self._anchor:
-            torch._C._cuda_annotateMemory(self._anchor, f"{MARK}phase {phase} {step}")
+        text = f"{MARK}phase {phase} {step}"
+        for address in list(self._marked):
+            if _annotate(address, text):
+                return
+            del self._marked[address]
+        # Nothing of the model's is on the device (it is offloaded): a block of the smallest size, for a moment.
+        block = torch.empty(1, dtype=torch.uint8, device="cuda")
+        _annotate(block.data_ptr(), text)
 
     def _observe(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         contexts = self.recording.contexts
@@ -111,7 +116,7 @@ class Recorder:
         if outputs:
             self.recording.outputs[number] = outputs
             if func is torch.ops.aten._to_copy.default and self._is_autocast_copy(args[0]):
-                torch._C._cuda_annotateMemory(outputs[0], f"{MARK}autocast_cache {context.module}")
+                _annotate(outputs[0], f"{MARK}autocast_cache {context.module}")
         return result
 
     def _context(self, op: str) -> Context:
@@ -171,6 +176,15 @@ class Recorder:
         depth = torch.autocast_increment_nesting()
         torch.autocast_decrement_nesting()
         return depth > 1
+
+
+def _annotate(address: int, text: str) -> bool:
+    """Puts ``text`` into the history at a block; False where the allocator has no live block there."""
+    try:
+        torch._C._cuda_annotateMemory(address, text)
+    except RuntimeError:  # freed since, or not from this allocator
+        return False
+    return True
 
 
 def tensors_in(value: Any) -> Iterable[Tensor]:
