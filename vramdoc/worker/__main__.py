@@ -15,11 +15,13 @@ import sys
 import traceback
 import warnings
 from io import FileIO
+from pathlib import Path
 
 import msgspec
 
 from vramdoc.errors import InstallError, MeasureError, TargetError, TargetTimeoutError, VramdocError
 from vramdoc.report.measurement import Failure, Message, Request
+from vramdoc.worker.preload import preload
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -46,13 +48,14 @@ def main(arguments: list[str]) -> int:
     if failure:
         channel.send(Message(event="failed", failure=failure))
         return 0
-    # What a fork shares stays shared: a child's collector does not write to the objects that are there now.
-    gc.freeze()
     channel.send(Message(event="ready"))
     with open(requests, "rb") as stream:
         for line in stream:
             request = msgspec.json.decode(line, type=Request)
             if null:
+                preload(Path(request.target))
+                # What a fork shares stays shared: a child's collector does not write to what is there now.
+                gc.freeze()
                 _serve_in_child(request, channel)
             else:
                 channel.send(_serve(request, channel, null=False))
