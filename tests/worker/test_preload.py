@@ -12,18 +12,19 @@ from vramdoc.worker.preload import SAFE, preload
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A folder on the path with a package of one of the known names, not imported yet."""
     folder = tmp_path / "site"
     (folder / "einops").mkdir(parents=True)
     (folder / "einops" / "__init__.py").write_text("value = 7\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "einops", raising=False)
-    yield folder
+    yield
     sys.modules.pop("einops", None)
 
 
-def test_known_packages_are_imported(package: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("package")
+def test_known_packages_are_imported(tmp_path: Path) -> None:
     """What a target imports at its top is there before the fork."""
     target = tmp_path / "model.py"
     target.write_text("from einops import value, missing\n")
@@ -31,7 +32,8 @@ def test_known_packages_are_imported(package: Path, tmp_path: Path) -> None:
     assert sys.modules["einops"].value == 7
 
 
-def test_only_known_packages_at_the_top(package: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("package")
+def test_only_known_packages_at_the_top(tmp_path: Path) -> None:
     """The user's own modules run in the child alone, and what a function imports may never be imported."""
     assert "helpers" not in SAFE
     (tmp_path / "helpers.py").write_text("raise SystemExit\n")
@@ -41,7 +43,8 @@ def test_only_known_packages_at_the_top(package: Path, tmp_path: Path) -> None:
     assert "einops" not in sys.modules
 
 
-def test_a_file_beside_the_target_comes_first(package: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("package")
+def test_a_file_beside_the_target_comes_first(tmp_path: Path) -> None:
     """A local module of the same name is the one that the target means."""
     (tmp_path / "einops.py").write_text("value = 1\n")
     target = tmp_path / "model.py"
