@@ -142,9 +142,7 @@ def test_a_recorded_step_leaves_the_figures_alone() -> None:
     width, layers, tokens, vocabulary = 768, 12, 2 * 1024, 50257
     assert total(rows, "matmul") == 3 * 2 * tokens * width * (layers * 12 * width + vocabulary)
     forward = layers * 4 * tokens * 1024 * width // 2
-    assert total(rows, "attention") == forward + forward * 5 // 2, (
-        "five products after two"
-    )
+    assert total(rows, "attention") == forward + forward * 5 // 2, "five products after two"
     assert {row.phase for row in rows} >= {"forward", "loss", "backward", "optimizer"}
     assert len(rows) < 150, "like calls are one row"
 
