@@ -49,7 +49,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(target: Path) -> AdviceReport:
-    asked = advise.checked(target, gpu=GPU, budget_bytes=BUDGET, allow=["speed"], verify=True)
+    asked = advise.checked(target, gpu=GPU, budget_bytes=BUDGET, allow=["checkpoint"], verify=True)
     return advise.advise(asked, cache=target.parent / "cache")
 
 
@@ -105,7 +105,7 @@ def test_same_gradients(report: AdviceReport) -> None:
 
 def test_again_from_the_cache(target: Path, report: AdviceReport) -> None:
     """The same question again is answered from disk, with the same figures."""
-    asked = advise.checked(target, gpu=GPU, budget_bytes=BUDGET, allow=["speed"])
+    asked = advise.checked(target, gpu=GPU, budget_bytes=BUDGET, allow=["checkpoint"])
     again = advise.advise(asked, cache=target.parent / "cache")
     assert again.cached == again.measured
     assert again.plans == report.plans

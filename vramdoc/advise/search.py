@@ -17,7 +17,7 @@ from vramdoc.advise.options import ORDER
 from vramdoc.report.measurement import Choice
 
 WIDTH = 8
-_ROUNDS = 3  # of single changes
+_ROUNDS = 2  # of single changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Space:
     choices: Mapping[str, Sequence[Choice]]  # by axis: every choice that applies and that the user allows
     allowed_bytes: int  # the reserved peak that fits
     saved_by_block: tuple[int, ...] = ()  # bytes live at the base's peak that each repeated block would save
-    most: int = 400  # candidates; the search ends after the round that reaches it
+    most: int = 240  # candidates; the search ends after the round that reaches it
     width: int = WIDTH
 
 

@@ -155,7 +155,7 @@ def _plan(report: AdviceReport, number: int, canvas: Canvas, *, with_code: bool,
     rows: list[Part] = [title, canvas.paragraph(sentences.plan_figures(plan))]
     if not plan.steps:
         rows.append(canvas.paragraph("no change: as it is"))
-    names = min(widest([canvas.safe(step.title) for step in plan.steps]), canvas.width - 40)
+    names = min(widest([canvas.safe(step.title) for step in plan.steps]), canvas.width - 35)
     peak = report.base.peak.reserved_bytes
     for step in plan.steps:
         name = Text(canvas.safe(step.title))
