@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vramdoc import nullgpu
 from vramdoc.advise import measures
-from vramdoc.advise.asked import Asked
+from vramdoc.advise.asked import Asked, checked
 from vramdoc.advise.bench import Bench
 from vramdoc.advise.candidate import Candidate, MeasureAll, Result
 from vramdoc.advise.options import alone
 from vramdoc.advise.titles import titles
+from vramdoc.errors import VramdocError
 from vramdoc.report import Report
 from vramdoc.report.findings import Metric
 from vramdoc.report.measurement import Request
@@ -54,6 +55,7 @@ def cheapest_hint(asked: Asked, limit_bytes: int, metric: Metric) -> str:
                 batch_size=asked.batch_size,
                 timeout=asked.timeout,
                 assume=asked.assume or None,
+                operations=True,
             ),
             listener=ignore,
             describe=lambda candidate: titles(candidate, 0),
@@ -62,14 +64,27 @@ def cheapest_hint(asked: Asked, limit_bytes: int, metric: Metric) -> str:
     return sentence(found, asked, metric) if found is not None else ""
 
 
-def advisor(report: Report, excess_bytes: int, *, asked: Asked, metric: Metric) -> str:
-    """As :func:`cheapest_hint`, for a report that is ``excess_bytes`` over its limit in ``metric``."""
-    now = {
-        "allocated": report.peak.allocated_bytes,
-        "reserved": report.peak.reserved_bytes,
-        "device": report.device_bytes,
-    }
-    return cheapest_hint(asked, now[metric] - excess_bytes, metric)
+def advisor(metric: Metric) -> Callable[[Report, int], str]:
+    """What ``vramdoc check`` asks for a report that has so many bytes too much in ``metric``: the hint, or "".
+
+    A hint is an extra: where none can be had, for whatever reason of ours or the target's, there is none.
+    """
+
+    def advise(report: Report, excess_bytes: int) -> str:
+        if report.device.kind != "null":
+            return ""
+        now = {
+            "allocated": report.peak.allocated_bytes,
+            "reserved": report.peak.reserved_bytes,
+            "device": report.device_bytes,
+        }
+        try:
+            asked = checked(report.target, gpu=report.device.name, batch_size=report.batch_size)
+            return cheapest_hint(asked, now[metric] - excess_bytes, metric)
+        except VramdocError:
+            return ""
+
+    return advise
 
 
 def sentence(found: Result, asked: Asked, metric: Metric) -> str:

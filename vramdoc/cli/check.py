@@ -18,6 +18,7 @@ from vramdoc.errors import ReportError, TargetError, UsageError
 
 if TYPE_CHECKING:
     from vramdoc.gate import Advisor, CheckResult
+    from vramdoc.report import Report
 
 _FAILED = 1
 _OF_THE_REPOSITORY = ("github", "gitlab", "sarif")
@@ -91,7 +92,7 @@ def check(
     conditions = gate.Conditions(
         baseline=gate.read_baseline(baseline) if baseline is not None else None,
         tolerances=tolerances,
-        advisor=gate.no_advice if no_hint else _advisor(),
+        advisor=gate.no_advice if no_hint else _advisor(metric),
     )
     with progress_bar(quiet=quiet) as listener:
         result = gate.run_checks(planned, conditions, at_once=jobs, progress=listener)
@@ -99,11 +100,16 @@ def check(
     raise typer.Exit(0 if exit_zero and result.exit_code == _FAILED else result.exit_code)
 
 
-def _advisor() -> Advisor:
-    """Finds the cheapest measure that brings a step under its budget."""
-    from vramdoc.gate import no_advice
+def _advisor(metric: str | None) -> Advisor:
+    """Finds the cheapest measure that brings a step under its budget; nothing is loaded until one is broken."""
 
-    return no_advice
+    def advise(report: Report, excess_bytes: int) -> str:
+        from vramdoc.advise import advisor
+        from vramdoc.gate import parse_metric
+
+        return advisor(parse_metric(metric or "reserved"))(report, excess_bytes)
+
+    return advise
 
 
 def _check_format(form: str, save: Path | None) -> None:
