@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from vramdoc.advise import measures
 from vramdoc.advise.candidate import Candidate, Ledger, Result
-from vramdoc.advise.front import fastest_fitting, front
+from vramdoc.advise.front import fastest_fitting, front, thin
 
 FASTEST, SMALLEST, BETWEEN = "fastest that fits", "smallest", "between"
 _BETWEEN = 2  # plans shown between the two
@@ -33,7 +33,8 @@ def choose(ledger: Ledger, found: Sequence[Result], allowed_bytes: int) -> list[
         if smallest.reserved_bytes < result.reserved_bytes < fastest.reserved_bytes
         and result.seconds_per_sample >= fastest.seconds_per_sample
     ]
-    between = [(BETWEEN, _simplified(ledger, result, result.reserved_bytes)) for result in _even(rest, _BETWEEN)]
+    spread = thin([fastest, *rest, smallest], _BETWEEN + 2, allowed_bytes)[1:-1]
+    between = [(BETWEEN, _simplified(ledger, result, result.reserved_bytes)) for result in spread]
     plans = [(FASTEST, fastest), *between, (SMALLEST, smallest)]
     return list({result.candidate.key: (label, result) for label, result in reversed(plans)}.values())[::-1]
 
@@ -73,10 +74,3 @@ def _simplified(ledger: Ledger, result: Result, allowed_bytes: int | None) -> Re
         if not as_good:
             return result
         result = min(as_good, key=lambda each: (each.seconds_per_sample, each.reserved_bytes))
-
-
-def _even(results: Sequence[Result], count: int) -> list[Result]:
-    """``count`` of ``results``, evenly spread over it."""
-    if len(results) <= count:
-        return list(results)
-    return [results[(index + 1) * len(results) // (count + 1)] for index in range(count)]

@@ -61,7 +61,7 @@ def _effects(shown: Sequence[Effect]) -> Element:
             cell(format_bytes(effect.reserved_bytes or 0), kind="number"),
             cell(format_bytes(effect.allocated_bytes or 0), kind="number"),
             cell(sentences.interval(effect.time), kind="number"),
-            cell(effect.tier),
+            cell(effect.tier, kind="name"),
             cell(effect.title, " ", element("code", effect.choice.name)),
         )
         for effect in shown

@@ -105,7 +105,7 @@ def _effects(shown: Sequence[Effect], canvas: Canvas) -> RenderableType:
     for effect, time in zip(shown, times, strict=True):
         name = Text(canvas.safe(effect.choice.name))
         if wide:
-            name = Text(canvas.safe(effect.title)).append(f"  {effect.choice.name}", style="dim")
+            name.append(f"  {canvas.safe(effect.title)}", style="dim")
         rows.append(
             [
                 Text(format_bytes(effect.saved_bytes), style="bold"),
