@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,24 @@ class Asked:
     timeout: float = 600.0  # seconds, each run
     assume: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> str:
+        """The flags that ask the same, but for --allow and what only changes what is shown."""
+        said = {
+            "--gpu": self.gpu.short_name,
+            "--gpus": self.gpus if self.gpus > 1 else None,
+            "--gpus-per-node": self.gpus_per_node,
+            "--budget": f"{self.budget_bytes}B" if self.budget_bytes is not None else None,
+            "--batch-size": self.batch_size,
+            "--block": self.block,
+        }
+        return " ".join(f"{flag} {shlex.quote(str(value))}" for flag, value in said.items() if value is not None)
+
+    @property
+    def allow_flag(self) -> str:
+        """The flag that gives the same leave; "" for the default."""
+        return "" if self.allow == DEFAULT_ALLOW else f"--allow {','.join(self.allow)}"
 
     @property
     def room(self) -> Room:

@@ -147,6 +147,8 @@ class _Session:
             seconds=seconds,
             interrupted=found.interrupted,
             notes=self._asked.notes,
+            flags=self._asked.flags,
+            allow_flag=self._asked.allow_flag,
         )
 
     def _show(self, found: _Found, measure: Measure) -> None:

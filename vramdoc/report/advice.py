@@ -222,6 +222,8 @@ class AdviceReport:
     seconds: float  # wall time
     interrupted: bool  # the search was cut short: this is the best so far
     notes: tuple[str, ...] = ()
+    flags: str = ""  # of the command line that asks the same, but for --allow
+    allow_flag: str = ""  # "--allow speed", "" where the default was taken
 
     def run(self, name: str) -> AdviceRun:
         """The run called ``name``; raises KeyError."""

@@ -205,7 +205,8 @@ def real_times(report: AdviceReport) -> Iterator[str]:
 
 def next_steps(report: AdviceReport) -> list[tuple[str, str]]:
     """Commands that follow, each with what it is for."""
-    base = f"vramdoc advise {shlex.quote(report.target)} --gpu {report.gpu}"
+    plain = f"vramdoc advise {shlex.quote(report.target)} {report.flags}".rstrip()
+    base = f"{plain} {report.allow_flag}".rstrip()
     steps = []
     if report.plans and len(report.plans) > 1:
         steps.append((f"{base} --show {len(report.plans)}", "the code of another plan, by its number"))
@@ -213,7 +214,7 @@ def next_steps(report: AdviceReport) -> list[tuple[str, str]]:
     if names:
         steps.append((f"{base} --show {names[0]}", "the code of one measure, and what could go wrong"))
     if saving(report.effects, allowed=False):
-        steps.append((f"{base} {leave(report)}", "plans that may change the training too"))
+        steps.append((f"{plain} {leave(report)}", "plans that may change the training too"))
     return [*steps, (f"{base} -o advice.html", "the whole advice as a page")]
 
 
