@@ -21,7 +21,7 @@ import msgspec
 
 from vramdoc.errors import InstallError, MeasureError, TargetError, TargetTimeoutError, VramdocError
 from vramdoc.report.measurement import Failure, Message, Request
-from vramdoc.worker.preload import preload
+from vramdoc.worker.preload import preload, preload_measures
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
@@ -54,6 +54,7 @@ def main(arguments: list[str]) -> int:
             request = msgspec.json.decode(line, type=Request)
             if null:
                 preload(Path(request.target))
+                preload_measures(request.measures)
                 # What a fork shares stays shared: a child's collector does not write to what is there now.
                 gc.freeze()
                 _serve_in_child(request, channel)
