@@ -61,7 +61,8 @@ class SkipInitialisers(TorchDispatchMode):
             if packet in _RANDOM_IN_PLACE or (derived and packet in _DERIVED_IN_PLACE):
                 return self._mark(first)
             if derived and packet in _DERIVED_NEW and on_host:
-                return self._mark(torch.empty_like(first, dtype=kwargs.get("dtype")))
+                layout = kwargs.get("memory_format") or torch.preserve_format  # channels-last weights are so by a copy
+                return self._mark(torch.empty_like(first, dtype=kwargs.get("dtype"), memory_format=layout))
         return func(*args, **kwargs)
 
     def _mark(self, tensor: Tensor) -> Tensor:

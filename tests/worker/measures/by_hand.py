@@ -17,7 +17,7 @@ import torch._dynamo
 import torch.distributed.fsdp
 import torch.utils.checkpoint
 import transformers
-from targets import causal, convnet, heavy, multihead, transformer
+from targets import autoencoder, causal, convnet, heavy, multihead, tied, transformer
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
 
 aten = torch.ops.aten
@@ -120,7 +120,7 @@ def frozen(model):
 
 def channels_last(model):
     for module in model.modules():
-        if isinstance(module, torch.nn.Conv2d):
+        if isinstance(module, torch.nn.Conv2d | torch.nn.ConvTranspose2d):
             module.weight.data = module.weight.data.contiguous(memory_format=torch.channels_last)
     return model
 
@@ -145,7 +145,8 @@ def adapters(model):
 
 
 def chunked_loss(model, batch):
-    hidden = model.model(input_ids=batch["input_ids"]).last_hidden_state
+    decoder = model.transformer if hasattr(model, "transformer") else model.model
+    hidden = decoder(input_ids=batch["input_ids"]).last_hidden_state
     return torch.nn.functional.linear_cross_entropy(
         hidden[:, :-1].flatten(0, 1), model.lm_head.weight, batch["labels"][:, 1:].flatten(),
         options=torch.nn.LinearCrossEntropyOptions(),
@@ -179,7 +180,11 @@ def half_batch(batch):
 
 AdamW, Adam, SGD, Adafactor = torch.optim.AdamW, torch.optim.Adam, torch.optim.SGD, torch.optim.Adafactor
 bf16 = torch.bfloat16
-PLAIN = {"transformer": {}, "convnet": {"set_to_none": False}, "multihead": {}, "causal": {}, "heavy": {}}
+KEPT_AS_ZEROS = {"set_to_none": False}
+PLAIN: dict[str, dict[str, Any]] = {
+    "transformer": {}, "convnet": KEPT_AS_ZEROS, "autoencoder": KEPT_AS_ZEROS, "multihead": {}, "causal": {},
+    "tied": {}, "heavy": {},
+}  # fmt: skip
 VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     "transformer": {
         "expandable_segments": {"first": expandable},
@@ -232,10 +237,22 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
         "lora": {"change": adapters},
         "checkpoint": {"change": checkpointed},
     },
+    "tied": {
+        "chunked_cross_entropy": {"loss": chunked_loss},
+        "shorter_sequence": {"batch": lambda batch: {name: ids[:, :96] for name, ids in batch.items()}},
+    },
+    "autoencoder": {
+        "channels_last": {
+            "change": channels_last,
+            "batch": lambda images: images.contiguous(memory_format=torch.channels_last),
+        },
+        "zero_grad_to_none": {"set_to_none": True},
+    },
     "heavy": {"bf16_autocast": {"autocast": bf16}},
 }
 MODULES = {
-    "transformer": transformer, "convnet": convnet, "multihead": multihead, "causal": causal, "heavy": heavy,
+    "transformer": transformer, "convnet": convnet, "autoencoder": autoencoder, "multihead": multihead,
+    "causal": causal, "tied": tied, "heavy": heavy,
 }  # fmt: skip
 
 

@@ -22,6 +22,8 @@ CASES = [
     ("transformer", "shorter_sequence"), ("transformer", "lora"), ("causal", "lora"), ("causal", "checkpoint"),
     ("causal", "sdpa"), ("multihead", "sdpa"), ("multihead", "checkpoint"), ("causal", "chunked_cross_entropy"),
     ("convnet", "channels_last"), ("convnet", "zero_grad_to_none"), ("heavy", "bf16_autocast"),
+    ("tied", "chunked_cross_entropy"), ("tied", "shorter_sequence"),
+    ("autoencoder", "channels_last"), ("autoencoder", "zero_grad_to_none"),
 ]  # fmt: skip
 
 
