@@ -27,6 +27,7 @@ from torch.optim import AdamW
 from torch.utils.checkpoint import checkpoint
 
 from tests.worker.measures.sharding import small
+from tests.worker.measures.targets import convnet
 from tests.worker.ranks.programs.launch import together
 
 Wrap = Callable[[nn.Module], nn.Module]
@@ -50,6 +51,24 @@ def train(wrap: Wrap, optimize: Optimize = adamw) -> list[int]:
         optimizer.step()
         optimizer.zero_grad()
         del batch, loss
+    torch.cuda.synchronize()
+    return [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()]
+
+
+def train_convnet(wrap: Wrap) -> list[int]:
+    """The same for a network with batch norm, whose gradients are kept as zeros."""
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group("nccl")
+    model = wrap(convnet.build_model())
+    optimizer = convnet.make_optimizer(model)
+    for _ in range(4):
+        images, labels = convnet.make_batch(convnet.BATCH_SIZE)
+        batch = images.cuda(), labels.cuda()
+        loss = convnet.compute_loss(model, batch)
+        torch.autograd.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+        del images, labels, batch, loss
     torch.cuda.synchronize()
     return [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()]
 
@@ -98,6 +117,8 @@ def main() -> None:
     cases = {
         "ddp": (2, 2, partial(train, ddp)),
         "ddp + ddp_bucket_view": (2, 2, partial(train, partial(ddp, gradient_as_bucket_view=True))),
+        "convnet: ddp": (2, 2, partial(train_convnet, ddp)),
+        "convnet: ddp + ddp_bucket_view": (2, 2, partial(train_convnet, partial(ddp, gradient_as_bucket_view=True))),
         "zero1": (2, 2, partial(train, ddp, zero1)),
         "zero2": (2, 2, partial(train, partial(sharded, reshard_after_forward=False))),
         "zero3": (2, 2, partial(train, sharded)),

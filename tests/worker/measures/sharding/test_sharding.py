@@ -42,6 +42,14 @@ def test_saving_is_that_of_the_program_by_hand(case: str, bench: Bench, by_hand:
     assert [peaks(bench.measure(case, rank=rank, size=2)) for rank in (0, 1)] == by_hand[case]
 
 
+@pytest.mark.parametrize("case", ["ddp", "ddp + ddp_bucket_view"])
+def test_same_for_a_convolutional_network(case: str, bench: Bench, by_hand: dict[str, list[list[int]]]) -> None:
+    """Batch norm's buffers are exchanged too, and gradients kept as zeros lie in the buckets or beside them."""
+    target = HERE.parent / "targets" / "convnet.py"
+    found = [peaks(bench.measure(case, rank=rank, size=2, target=target)) for rank in (0, 1)]
+    assert found == by_hand[f"convnet: {case}"]
+
+
 @pytest.mark.parametrize(("case", "size", "local_size"), [("zero3", 4, 4), ("zero3", 8, 8), ("hsdp", 4, 2)])
 def test_first_and_last_of_many_ranks(
     case: str, size: int, local_size: int, bench: Bench, by_hand: dict[str, list[list[int]]]
