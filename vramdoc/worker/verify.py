@@ -114,6 +114,8 @@ def _run(request: Request, size: _Size, choices: Sequence[Choice]) -> _Trace:
     training.make_batch = _small_batch(training.make_batch, size)
     training.place = lambda model: model
     measures.apply(training, choices)
+    if "chunked_cross_entropy" in training.applied and measures.chunked_loss.provider() == "liger":
+        raise MeasureError("chunked_cross_entropy cannot be checked on the host: Liger's kernels run on a GPU only")
     with _same_dropout(request.measures), _only_float64() if size.dtype is torch.float64 else nullcontext():
         model = userland.call("build_model()", training.build)
         optimizer = userland.call("make_optimizer()", training.make_optimizer, model)

@@ -37,7 +37,8 @@ FREE = (
         stage=11,
         touches="the output head and the loss",
         applies="Hugging Face causal models that compute their own loss",
-        change="replace head and cross_entropy by torch.nn.functional.linear_cross_entropy",
+        change="replace head and cross_entropy by torch.nn.functional.linear_cross_entropy; before torch 2.14, by"
+        " Liger's LigerFusedLinearCrossEntropyLoss",
         cost="about as fast: the head's matrix product runs in pieces",
         risks=("the model no longer returns logits", "no second derivatives"),
     ),

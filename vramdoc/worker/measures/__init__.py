@@ -2,6 +2,7 @@
 
 from vramdoc.worker.measures import (
     activations,
+    chunked_loss,
     kernels,
     offload,
     optimizers,
@@ -16,6 +17,7 @@ from vramdoc.worker.measures.registry import apply, measure
 __all__ = [
     "activations",
     "apply",
+    "chunked_loss",
     "kernels",
     "measure",
     "offload",
