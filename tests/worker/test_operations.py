@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vramdoc import hardware, nullgpu
-from vramdoc.report.measurement import Measurement, Request
+from vramdoc.report.measurement import Choice, Measurement, Request
 from vramdoc.report.operations import Operation
 from vramdoc.runner.devices import device_specs
 from vramdoc.runner.process import Worker
@@ -145,6 +145,16 @@ def test_a_recorded_step_leaves_the_figures_alone() -> None:
     assert total(rows, "attention") == forward + forward * 5 // 2, "five products after two"
     assert {row.phase for row in rows} >= {"forward", "loss", "backward", "optimizer"}
     assert len(rows) < 150, "like calls are one row"
+
+
+def test_one_micro_batch_stands_for_all() -> None:
+    """Two halves of a batch are as much arithmetic as the whole, and their gradients are added once more."""
+    whole, halves = measured("gpt2", operations=True, measures=(Choice(name="micro_batch", options={"parts": 2}),))
+    assert whole.operations == ()
+    width, layers, tokens, vocabulary = 768, 12, 2 * 1024, 50257
+    assert total(halves.operations, "matmul") == 3 * 2 * tokens * width * (layers * 12 * width + vocabulary)
+    forward = [row for row in halves.operations if row.phase == "forward" and row.kind == "attention"]
+    assert sum(row.count for row in forward) == 2 * layers
 
 
 COMPILED = """

@@ -86,9 +86,9 @@ class CollectiveCounter:
         )
 
     def count(
-        self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, phase: str
+        self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, phase: str, times: int
     ) -> None:
-        """Counts one call, where it moves tensors on the GPU between ranks."""
+        """Counts one call ``times`` over, where it moves tensors on the GPU between ranks."""
         kind, position = _KINDS.get(func.overloadpacket.__name__, (None, 0))
         if kind is None:
             return
@@ -101,7 +101,7 @@ class CollectiveCounter:
         dtype = kinds.dtype_of("elementwise", tensors, [])
         size = sum(tensor.nbytes for tensor in tensors)
         overlapped = kind in _BESIDE and phase not in _WAITED_FOR and self._runs_beside(given)
-        self._calls[kind, phase, dtype, size, len(members), span, overlapped] += 1
+        self._calls[kind, phase, dtype, size, len(members), span, overlapped] += times
 
     def _runs_beside(self, given: Mapping[str, Any]) -> bool:
         """Whether the computation goes on: DDP's asks for no wait, FSDP's is issued on a stream of its own."""

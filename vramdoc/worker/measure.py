@@ -6,7 +6,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -168,7 +168,7 @@ def _record_operations(
         run.recorder.enter_phase("forward", step)  # what it sees from here on belongs to no step that is read
     operations = OperationRecorder(lambda: run.phases.phase)
     try:
-        _step(run, training, model, optimizer, step, watched=operations)
+        _watched_step(run, training, model, optimizer, step, operations)
         run.operations, run.collectives = operations.operations(), operations.collectives()
     except torch.cuda.OutOfMemoryError:
         pass  # a step that just fits may not while it is watched: its peak stands, its operations stay unknown
@@ -176,38 +176,62 @@ def _record_operations(
         run.phases = kept
 
 
-def _step(
+def _step(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
+    """One whole training step, as a plain training loop writes it."""
+    for part in _parts(run, training, step):
+        batch, loss = _accumulate(run, training, model, part)
+    _update(run, training, model, optimizer)
+    del batch, loss  # not before: a loop's variables live until they are set again
+
+
+def _watched_step(
     run: _Run,
     training: Training,
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     step: int,
-    watched: AbstractContextManager[object] | None = None,
+    operations: OperationRecorder,
 ) -> None:
-    """One whole training step, as a plain training loop writes it; ``watched`` is around all but the data loader."""
+    """A step whose operations are recorded; of many micro-batches one stands for all.
+
+    It is the second: the first makes the gradients, each later one adds to them. They differ by one sample at most.
+    """
+    parts = _parts(run, training, step)
+    if len(parts) > 1:
+        _accumulate(run, training, model, parts[0])
+    with operations:
+        operations.times = len(parts)
+        batch, loss = _accumulate(run, training, model, parts[min(1, len(parts) - 1)])
+        operations.times = 1
+        _update(run, training, model, optimizer)
+    del batch, loss
+
+
+def _parts(run: _Run, training: Training, step: int) -> list[Any]:
     run.phases.enter("forward", step)
     whole = userland.call(f"make_batch({training.batch_size})", training.make_batch, training.batch_size)
-    with watched or nullcontext():
-        _train_on(run, training, model, optimizer, whole)
+    return split(whole, training.micro_batches)
 
 
-def _train_on(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer, whole: Any) -> None:
-    phases, recorder = run.phases, run.recorder
-    for part in split(whole, training.micro_batches):
-        phases.enter("forward")
-        batch = userland.call("moving the batch to the GPU", to_device, part)
-        if recorder:
-            recorder.mark("inputs", "", tensors_in(batch))
-        loss = load.check_loss(userland.call("compute_loss()", training.compute_loss, model, batch))
-        phases.enter("backward")
-        userland.call("backward()", training.backward, loss)
-    phases.enter("optimizer")
+def _accumulate(run: _Run, training: Training, model: nn.Module, part: Any) -> tuple[Any, torch.Tensor]:
+    """Forward and backward of one micro-batch; what a loop's variables then hold."""
+    run.phases.enter("forward")
+    batch = userland.call("moving the batch to the GPU", to_device, part)
+    if run.recorder:
+        run.recorder.mark("inputs", "", tensors_in(batch))
+    loss = load.check_loss(userland.call("compute_loss()", training.compute_loss, model, batch))
+    run.phases.enter("backward")
+    userland.call("backward()", training.backward, loss)
+    return batch, loss
+
+
+def _update(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    run.phases.enter("optimizer")
     userland.call("optimizer.step()", training.update, optimizer)
-    if recorder:
-        recorder.know_optimizer(model, optimizer)
-    phases.enter("after_step")
+    if run.recorder:
+        run.recorder.know_optimizer(model, optimizer)
+    run.phases.enter("after_step")
     userland.call("optimizer.zero_grad()", training.clear, optimizer)
-    del batch, loss  # not before: a loop's variables live until they are set again
 
 
 def _has_settled(run: _Run, step: int) -> bool:

@@ -38,6 +38,7 @@ class OperationRecorder(TorchDispatchMode):
         self._phase = phase
         self._calls: Counter[_Row] = Counter()
         self._launches: Counter[_Row] = Counter()
+        self.times = 1  # how often what is recorded now happens in a step
         self._within = False  # an operation: the kernels that it launches are its own
         self._stream = torch.cuda.current_stream().cuda_stream
         self._counted = _can_count()
@@ -95,7 +96,7 @@ class OperationRecorder(TorchDispatchMode):
             return NotImplemented  # a wrapper (DTensor): what it does with its plain tensors comes by here again
         if func.namespace in collectives.NAMESPACES:
             result = func(*args, **kwargs)
-            self._collectives.count(func, args, kwargs, result, self._phase())
+            self._collectives.count(func, args, kwargs, result, self._phase(), self.times)
             return result
         if func.namespace == "prim":
             return func(*args, **kwargs)
@@ -174,8 +175,8 @@ class OperationRecorder(TorchDispatchMode):
         overlapped: bool = False,
     ) -> None:
         row = (op, self._phase(), kind, dtype, flops, size, shape, channels_last, overlapped)
-        self._calls[row] += 1
-        self._launches[row] += launches
+        self._calls[row] += self.times
+        self._launches[row] += launches * self.times
 
 
 class _KernelLaunches:
