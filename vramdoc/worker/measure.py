@@ -178,10 +178,10 @@ def _record_operations(
 
 def _step(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer, step: int) -> None:
     """One whole training step, as a plain training loop writes it."""
+    variables = _Variables()
     for part in _parts(run, training, step):
-        batch, loss = _accumulate(run, training, model, part)
+        _accumulate(run, training, model, part, variables)
     _update(run, training, model, optimizer)
-    del batch, loss  # not before: a loop's variables live until they are set again
 
 
 def _watched_step(
@@ -196,15 +196,14 @@ def _watched_step(
 
     It is the second: the first makes the gradients, each later one adds to them. They differ by one sample at most.
     """
-    parts = _parts(run, training, step)
+    parts, variables = _parts(run, training, step), _Variables()
     if len(parts) > 1:
-        _accumulate(run, training, model, parts[0])
+        _accumulate(run, training, model, parts[0], variables)
     with operations:
         operations.times = len(parts)
-        batch, loss = _accumulate(run, training, model, parts[min(1, len(parts) - 1)])
+        _accumulate(run, training, model, parts[min(1, len(parts) - 1)], variables)
         operations.times = 1
         _update(run, training, model, optimizer)
-    del batch, loss
 
 
 def _parts(run: _Run, training: Training, step: int) -> list[Any]:
@@ -213,16 +212,23 @@ def _parts(run: _Run, training: Training, step: int) -> list[Any]:
     return split(whole, training.micro_batches)
 
 
-def _accumulate(run: _Run, training: Training, model: nn.Module, part: Any) -> tuple[Any, torch.Tensor]:
-    """Forward and backward of one micro-batch; what a loop's variables then hold."""
+@dataclass(slots=True)
+class _Variables:
+    """What the variables of a training loop hold: each lives until it is set again, the last ones through the step."""
+
+    batch: Any = None
+    loss: torch.Tensor | None = None
+
+
+def _accumulate(run: _Run, training: Training, model: nn.Module, part: Any, variables: _Variables) -> None:
+    """Forward and backward of one micro-batch."""
     run.phases.enter("forward")
-    batch = userland.call("moving the batch to the GPU", to_device, part)
+    variables.batch = userland.call("moving the batch to the GPU", to_device, part)
     if run.recorder:
-        run.recorder.mark("inputs", "", tensors_in(batch))
-    loss = load.check_loss(userland.call("compute_loss()", training.compute_loss, model, batch))
+        run.recorder.mark("inputs", "", tensors_in(variables.batch))
+    variables.loss = load.check_loss(userland.call("compute_loss()", training.compute_loss, model, variables.batch))
     run.phases.enter("backward")
-    userland.call("backward()", training.backward, loss)
-    return batch, loss
+    userland.call("backward()", training.backward, variables.loss)
 
 
 def _update(run: _Run, training: Training, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
