@@ -145,4 +145,3 @@ class Message:
     measurement: Measurement | None = None
     verification: Verification | None = None
     failure: Failure | None = None
-    versions: dict[str, str] = field(default_factory=dict)  # ready

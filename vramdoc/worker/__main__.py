@@ -7,10 +7,8 @@ change the next number. Without it, one request is measured in this process.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
-import signal
 import sys
 import traceback
 import warnings
@@ -21,9 +19,8 @@ import msgspec
 
 from vramdoc.errors import InstallError, MeasureError, TargetError, TargetTimeoutError, VramdocError
 from vramdoc.report.measurement import Failure, Message, Request
+from vramdoc.worker.lifetime import end_with_parent
 from vramdoc.worker.preload import preload, preload_measures
-
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 class _Channel:
@@ -41,7 +38,7 @@ class _Channel:
 def main(arguments: list[str]) -> int:
     """Serves requests until their pipe closes."""
     requests, channel, null = int(arguments[0]), _Channel(int(arguments[1])), "--null" in arguments
-    _end_with_parent()
+    end_with_parent()
     # What user code prints belongs on stderr: stdout is the parent's, for the result.
     os.dup2(2, 1)
     failure = _import_torch(null=null)
@@ -61,11 +58,6 @@ def main(arguments: list[str]) -> int:
             else:
                 channel.send(_serve(request, channel, null=False))
     return 0
-
-
-def _end_with_parent() -> None:
-    """A command or a zygote that is killed takes its children along."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _import_torch(*, null: bool) -> Failure | None:
@@ -98,7 +90,7 @@ def _serve_in_child(request: Request, channel: _Channel) -> None:
     if child == 0:
         status = 1
         try:
-            _end_with_parent()
+            end_with_parent()
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = f"{os.environ['VRAMDOC_SCRATCH']}/torchinductor_{os.getpid()}"
             channel.send(_serve(request, channel, null=True))
             status = 0

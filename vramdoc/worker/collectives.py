@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch._ops import OpOverload
 from torch.distributed import ProcessGroup
 from torch.distributed import distributed_c10d as c10d
 
 from vramdoc.report.operations import Collective, CollectiveOp
 from vramdoc.worker import operation_kinds as kinds
+from vramdoc.worker.nests import tensors_of
 
 NAMESPACES = ("c10d", "_c10d_functional", "_c10d_functional_autograd", "symm_mem")
 _RESULT = -1
@@ -93,7 +93,7 @@ class CollectiveCounter:
         if kind is None:
             return
         given = _by_name(func, args, kwargs)
-        tensors = list(_tensors(result if position == _RESULT else args[position]))
+        tensors = list(tensors_of(result if position == _RESULT else args[position]))
         if not tensors or tensors[0].device.type != "cuda":
             return
         members = c10d.get_process_group_ranks(_group(given))
@@ -119,11 +119,3 @@ def _group(given: Mapping[str, Any]) -> ProcessGroup:
     name = ProcessGroup.unbox(given["process_group"]).group_name if "process_group" in given else given["group_name"]
     group: ProcessGroup = torch._C._distributed_c10d._resolve_process_group(name)
     return group
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for member in value:
-            yield from _tensors(member)

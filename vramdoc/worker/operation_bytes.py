@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
+
+from vramdoc.worker.nests import tensors_of
 
 _UNREAD = {
     # Tables of which only the rows named are read: as much as comes out.
@@ -72,12 +74,3 @@ def size_of(tensor: Tensor) -> int:
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         count *= size if stride else 1
     return count
-
-
-def tensors_of(value: Any) -> Iterator[Tensor]:
-    """Every tensor in a nest of lists and tuples."""
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from tensors_of(each)

@@ -22,7 +22,8 @@ from vramdoc.errors import InstallError
 from vramdoc.report.operations import Collective, Operation, OperationKind
 from vramdoc.worker import collectives
 from vramdoc.worker import operation_kinds as kinds
-from vramdoc.worker.operation_bytes import bytes_moved, size_of, tensors_of
+from vramdoc.worker.nests import tensors_of
+from vramdoc.worker.operation_bytes import bytes_moved, size_of
 
 _Row = tuple[str, str, OperationKind, str, int, int, tuple[int, ...], bool, bool]
 """What like calls share: op, phase, kind, dtype, flops, bytes, shape, channels_last, overlapped."""

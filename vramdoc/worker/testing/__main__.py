@@ -29,8 +29,9 @@ def main(arguments: list[str]) -> int:
         return 1
     import pytest
 
+    from vramdoc.worker.lifetime import end_with_parent
     from vramdoc.worker.testing.child import Child
-    from vramdoc.worker.testing.forks import end_with_parent, keep_forkable
+    from vramdoc.worker.testing.forks import keep_forkable
 
     end_with_parent()
     child = Child(setup, orders, replies, keep_forkable(torch))

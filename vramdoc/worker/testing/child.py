@@ -19,7 +19,7 @@ import torch
 
 from vramdoc.nullgpu import apply
 from vramdoc.report.testing import CoverageOptions, Order, Reply, Setup, Warned
-from vramdoc.worker.testing.forks import end_with_parent
+from vramdoc.worker.lifetime import end_with_parent
 from vramdoc.worker.testing.vram import Vram
 
 NAME = "vramdoc-child"

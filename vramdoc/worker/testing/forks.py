@@ -1,20 +1,11 @@
-"""Forks that use CUDA and threads, and end when they should."""
+"""Forks that use CUDA and threads."""
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import signal
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
-
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
-
-
-def end_with_parent() -> None:
-    """A pytest process that is killed takes the one on the null GPU along, and that its tests."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def keep_forkable(torch: ModuleType) -> Callable[[], None]:

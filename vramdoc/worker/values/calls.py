@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
+
+from vramdoc.worker.nests import tensors_of
 
 _WRITES_ALL = frozenset(
     "aten." + name
@@ -74,26 +76,17 @@ class Call:
 
     def tensors(self) -> list[torch.Tensor]:
         """Every tensor among the arguments, those in lists included."""
-        return [*tensors_in(self.args), *tensors_in(self.kwargs.values())]
+        return list(tensors_of((*self.args, *self.kwargs.values())))
 
     def written(self) -> list[torch.Tensor]:
         """The tensors that it writes to."""
         return [
-            tensor for position, name in self.operator.writes for tensor in tensors_in((self.argument(position, name),))
+            tensor for position, name in self.operator.writes for tensor in tensors_of(self.argument(position, name))
         ]
 
     def replace(self, *args: Any, **kwargs: Any) -> Call:
         """The same operator with other arguments."""
         return Call(self.func, args, kwargs, self.operator)
-
-
-def tensors_in(values: Any) -> Iterator[torch.Tensor]:
-    """The tensors in a nest of lists and tuples."""
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (list, tuple)):
-            yield from tensors_in(value)
 
 
 def map_nest(transform: Callable[[Any], Any], nest: Any) -> Any:

@@ -13,7 +13,8 @@ import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import _resolve_process_group
 
-from vramdoc.worker.values.calls import Call, tensors_in
+from vramdoc.worker.nests import tensors_of
+from vramdoc.worker.values.calls import Call
 from vramdoc.worker.values.context import Context
 from vramdoc.worker.values.store import Known
 
@@ -93,8 +94,8 @@ _FUNCTIONAL: dict[str, _Combine] = {
 
 def _run_in_place(context: Context, call: Call) -> Any:
     combine, in_place = _IN_PLACE[call.operator.name]
-    outputs = list(tensors_in((call.args[0],)))
-    inputs = outputs if in_place else list(tensors_in((call.args[1],)))
+    outputs = list(tensors_of(call.args[0]))
+    inputs = outputs if in_place else list(tensors_of(call.args[1]))
     is_device = any(tensor.device.type == "cuda" for tensor in outputs)
     # Read before it runs: an output may be a view of an input.
     known = [_copied(context.store.read(tensor)) for tensor in inputs] if is_device else []

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from vramdoc.worker.values.calls import Call, map_nest, tensors_in
+from vramdoc.worker.nests import tensors_of
+from vramdoc.worker.values.calls import Call, map_nest
 from vramdoc.worker.values.context import Context
 from vramdoc.worker.values.derive import derive, tests_for_end
 from vramdoc.worker.values.store import MAX_ELEMENTS
@@ -33,7 +34,7 @@ def learn(context: Context, call: Call, result: Any) -> None:
         return
     written = call.written()
     identities = {id(tensor) for tensor in written}
-    results = [tensor for tensor in tensors_in((result,)) if id(tensor) not in identities]
+    results = [tensor for tensor in tensors_of(result) if id(tensor) not in identities]
     if not any(tensor.device.type == "cuda" for tensor in (*written, *results)):
         _follow_on_host(context, call, [*written, *results])
     elif call.operator.is_foreach:
@@ -101,7 +102,7 @@ def _repeat(context: Context, call: Call, written: list[torch.Tensor]) -> tuple[
             values = function(*args, **kwargs)
     else:
         raise _UnknownError
-    return [value for value in tensors_in((values,)) if not any(value is arg for arg in args)], frozenset(rules)
+    return [value for value in tensors_of(values) if not any(value is arg for arg in args)], frozenset(rules)
 
 
 def _learn_foreach(context: Context, call: Call, written: list[torch.Tensor], results: list[torch.Tensor]) -> None:
@@ -127,7 +128,7 @@ def _is_known_at(context: Context, call: Call, index: int) -> bool:
         if not context.store.admits(lists[0][index]):
             return False
         lists = lists[1:]
-    return all(context.store.read(tensor) is not None for tensor in tensors_in(v[index : index + 1] for v in lists))
+    return all(context.store.read(tensor) is not None for tensor in tensors_of([v[index : index + 1] for v in lists]))
 
 
 def _follow_on_host(context: Context, call: Call, changed: list[torch.Tensor]) -> None:
